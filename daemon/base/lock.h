@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_BASE_LOCK_H
+#define TR_BASE_LOCK_H
+
+#include <pthread.h>
+
+/*
+ * A mutex that clang's -Wthread-safety understands, and the attributes that go
+ * with it. Nobody holds two mailbox or connection locks at once; what may be
+ * held together is said where the second one is declared.
+ */
+#if defined(__clang__)
+#define TR_TSA(x) __attribute__((x))
+#else
+#define TR_TSA(x)
+#endif
+
+#define TR_GUARDED_BY(lock) TR_TSA(guarded_by(lock))
+#define TR_REQUIRES(lock) TR_TSA(requires_capability(lock))
+#define TR_EXCLUDES(lock) TR_TSA(locks_excluded(lock))
+#define TR_NO_THREAD_SAFETY TR_TSA(no_thread_safety_analysis)
+
+struct TR_TSA(capability("mutex")) tr_lock {
+        pthread_mutex_t mutex;
+};
+
+#define TR_LOCK_INIT { PTHREAD_MUTEX_INITIALIZER }
+
+static inline void tr_lock_init(struct tr_lock *lock) {
+        pthread_mutex_init(&lock->mutex, NULL);
+}
+
+static inline void tr_lock_deinit(struct tr_lock *lock) {
+        pthread_mutex_destroy(&lock->mutex);
+}
+
+static inline void tr_lock_acquire(struct tr_lock *lock) TR_TSA(acquire_capability(lock)) TR_NO_THREAD_SAFETY {
+        pthread_mutex_lock(&lock->mutex);
+}
+
+static inline void tr_lock_release(struct tr_lock *lock) TR_TSA(release_capability(lock)) TR_NO_THREAD_SAFETY {
+        pthread_mutex_unlock(&lock->mutex);
+}
+
+#endif

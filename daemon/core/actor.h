@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CORE_ACTOR_H
+#define TR_CORE_ACTOR_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/core/mailbox.h"
+#include "daemon/core/system.h"
+#include "daemon/core/target.h"
+
+/*
+ * An actor: a thread that takes turns at a mailbox. What its code is belongs to the behaviour; when it runs, what it
+ * owes to whom, and how it ends belong here.
+ *
+ *      starting -> running <-> idle/waiting -> stopping -> ended
+ *
+ * A turn (tr_actor_turn) puts away what is finished, takes what is there, runs it and returns: it never waits. The thread
+ * around it waits in the mailbox until something comes or the next timer is due.
+ */
+
+/* Times a behaviour's begin() may end up calling the actor back: which of them is running is not core's affair. */
+struct tr_behaviour {
+        /*
+         * All on the actor's own thread, but where it says otherwise. `self` is what open() made.
+         *
+         * open: makes the runtime and loads the code. 0; or 1 with *ret_failure (not-found, load, fault, no-memory), the
+         * caller's reference. It may make *ret_self in either case, which is freed by close.
+         */
+        int (*open)(struct tr_actor *actor, void **ret_self, struct tr_failure **ret_failure);
+        /* Runs a message that has begun (handler, constructor, close). Every one is ended by exactly one call of
+         * tr_actor_resolve(), tr_actor_refuse() or tr_actor_fault(), in begin() or later. */
+        void (*begin)(void *self, struct tr_message *message);
+        /* The answer to something it asked. Takes it. */
+        void (*answered)(void *self, struct tr_answer *take_answer);
+        /* Runs timers that are due; answers the next deadline, TR_NEVER where there is none. */
+        uint64_t (*run_timers)(void *self, uint64_t now_ns);
+        /* What is pending in it that could still settle what it waits for: asks, sleeps. */
+        uint32_t (*pending)(void *self);
+        /* An orderly stop begins: recurring timers end. */
+        void (*drain)(void *self);
+        /* Frees the runtime. Never runs the actor's code. */
+        void (*free)(void *self);
+        /* In a signal handler on the actor's thread, inside its turn: makes running code give up at its next instruction.
+         * Async-signal-safe. */
+        void (*interrupt)(void *self);
+        /* Appends pairs for `info` (any thread): handlers, hash, module. Answers how many. */
+        uint32_t (*info)(struct tr_actor *actor, struct tr_writer *writer);
+};
+
+enum tr_actor_state {
+        TR_ACTOR_STARTING,
+        TR_ACTOR_IDLE,
+        TR_ACTOR_RUNNING, /* in a turn */
+        TR_ACTOR_WAITING, /* no turn, but asynchronous handlers in progress */
+        TR_ACTOR_STOPPING,
+        TR_ACTOR_STUCK,
+        TR_ACTOR_ENDED,
+};
+
+const char *tr_actor_state_text(enum tr_actor_state state);
+
+/* What may be said of an actor when it is started. Everything is copied. 0 stands for the system's default. */
+struct tr_actor_options {
+        const char *actor; /* "module:Name" or "module", valid */
+        const char *label; /* for people; NULL: the actor's name */
+        const char *publish; /* valid, or NULL */
+        uint32_t owner_uid;
+        uint64_t heap_bytes;
+        uint32_t mailbox;
+        uint64_t mailbox_bytes;
+        uint32_t async;
+        bool program; /* the actor is a program's main: it ends when nothing is pending in it */
+};
+
+#define TR_ACTOR_FLUSH_MAX 16
+
+struct tr_actor {
+        struct tr_target target; /* first */
+        struct tr_asker asker;   /* of what it asks; answers go to its mailbox */
+        struct tr_mailbox mailbox;
+        pthread_t thread;
+        struct tr_list reap_link;
+
+        /* Immutable. */
+        uint64_t heap_max_bytes;
+        uint32_t async_max;
+        bool program;
+
+        /* Any thread. */
+        _Atomic uint32_t state;     /* enum tr_actor_state */
+        _Atomic bool killed;        /* set once; the turn ends as soon as it can */
+        _Atomic bool stop_asked;
+        _Atomic uint32_t stop_reason;
+        _Atomic bool in_turn;
+        _Atomic uint64_t turn_began_ns;
+        _Atomic uint64_t heap_bytes; /* kept by the behaviour */
+        _Atomic uint64_t messages_total;
+        _Atomic bool thread_over;
+
+        /* Its own thread's. */
+        void *self;                  /* the behaviour's */
+        struct tr_message *init;     /* strong; until it has ended */
+        struct tr_message *finished; /* to be put away */
+        struct tr_message *current;  /* whose fault it is, where one is raised synchronously */
+        struct tr_failure *failure;  /* set: the actor dies of it when control is back in the turn */
+        struct tr_message *raised_by; /* the message that raised it, borrowed from what is in hand */
+        uint32_t in_progress;        /* begun and not ended */
+        bool started;                /* init has ended well */
+        bool drained;                /* the behaviour was told of the stop */
+        struct tr_message *closing;  /* the close message, in progress or done */
+        bool over;                   /* the last turn is done */
+        struct tr_asker *flush[TR_ACTOR_FLUSH_MAX]; /* answered with `more`, strong */
+        uint32_t flush_count;
+        bool more;                   /* the present turn has further messages */
+
+        /* The kill and stop timers, on the loop thread; each holds a reference to the actor while it is set. */
+        struct tr_timer stop_timer;
+        struct tr_timer kill_timer;
+        uint32_t kill_signals;
+};
+
+/* Once per process, before the first actor: installs the handler of the signal that interrupts. 0 or a negative errno. */
+TR_MUST_CHECK int tr_actor_install_signal(void);
+
+/*
+ * Starts an actor. Any thread. `take_init` is a message of kind TR_MESSAGE_INIT whose asker, where it has one, is answered when
+ * the constructor has returned (with nil: who asked turns that into the handle) or with how it failed; its `spawned` is set here.
+ * The actor joins the session. NULL and a new reference in *ret_target; or why not (limit, taken, no-memory, shutting-down), which
+ * the caller gets; the init message is then freed without an answer. *ret_holder (may be NULL) gets who holds the name where that is why.
+ */
+struct tr_failure *tr_actor_spawn(struct tr_system *system, struct tr_session *session, const struct tr_actor_options *options,
+                                  struct tr_message *take_init, struct tr_target **ret_target, struct tr_target **ret_holder);
+
+/* One turn. Its own thread. */
+void tr_actor_turn(struct tr_actor *actor);
+
+/* For behaviours, on the actor's own thread: how a message that began has ended. */
+void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const void *value, size_t bytes);
+/* Answered with a failure, and the actor lives on (no-such-handler, too-large). Takes the failure. */
+void tr_actor_refuse(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure);
+/* The actor dies of this: `message` (NULL: a timer) raised it. Takes the failure. */
+void tr_actor_fault(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure);
+
+static inline bool tr_actor_is_killed(struct tr_actor *actor) {
+        /* relaxed: a flag that is only ever raised; who sees it late sees it at the next look */
+        return __atomic_load_n((bool *)&actor->killed, __ATOMIC_RELAXED);
+}
+
+/* The actor whose thread this is; NULL elsewhere. */
+struct tr_actor *tr_actor_current(void);
+
+extern const struct tr_target_ops tr_actor_target_ops;
+
+static inline struct tr_actor *tr_actor_of(struct tr_target *target) {
+        return target->ops == &tr_actor_target_ops ? (struct tr_actor *)target : NULL;
+}
+
+#endif

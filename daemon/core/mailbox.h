@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CORE_MAILBOX_H
+#define TR_CORE_MAILBOX_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/error.h"
+#include "daemon/base/list.h"
+#include "daemon/base/lock.h"
+#include "daemon/core/message.h"
+
+/*
+ * A mailbox: many senders, one receiver.
+ *
+ * Messages wait in `queue` until a turn of the receiver takes them; from then
+ * until they are settled and put away they are `in hand`. A message that was
+ * taken but not begun still counts as queued: the two counters go up under the
+ * lock and down when it begins. Answers to what the receiver asked, and calls
+ * for its attention (stop, kill), travel beside the limits.
+ *
+ * A closed mailbox takes nothing more; tr_mailbox_close() says whether what is
+ * queued is still served (stop) or taken away whole (end).
+ */
+
+/* How many messages a turn takes at most, so that answers, timers and stops are never far away. */
+#define TR_MAILBOX_BATCH 256
+
+enum tr_post {
+        TR_POST_OK = 0,
+        TR_POST_FULL = 1,      /* mailbox-full */
+        TR_POST_CLOSED = 2,    /* not-running */
+        TR_POST_TOO_LARGE = 3, /* one message alone is above mailbox_bytes */
+};
+
+/* An answer to something the mailbox's owner asked. One allocation; whoever takes it frees it. */
+struct tr_answer {
+        struct tr_list link;
+        uint64_t id;                /* ask.id of the message */
+        struct tr_failure *failure; /* strong; NULL: it was answered */
+        enum tr_ran ran;
+        uint32_t bytes;
+        uint8_t value[];            /* one value in the internal form */
+};
+
+struct tr_answer *tr_answer_new(uint64_t id, const void *value, size_t bytes);
+struct tr_answer *tr_answer_new_failure(uint64_t id, struct tr_failure *failure, enum tr_ran ran);
+void tr_answer_free(struct tr_answer *answer);
+
+struct tr_mailbox {
+        struct tr_lock lock;
+        pthread_cond_t wake;
+        struct tr_list queue TR_GUARDED_BY(lock);
+        struct tr_list in_hand TR_GUARDED_BY(lock);
+        struct tr_list answers TR_GUARDED_BY(lock);
+        bool closed TR_GUARDED_BY(lock);
+        bool answers_closed TR_GUARDED_BY(lock);
+        bool parked TR_GUARDED_BY(lock);     /* the receiver waits on `wake` */
+
+        /* Written under the lock, read without it by a receiver that spins (relaxed: a hint, the lock decides). */
+        _Atomic bool has_messages;
+        _Atomic bool has_answers;
+        _Atomic bool attention; /* asked for from outside, seen by the receiver */
+
+        /* Queued, what was taken but not begun included. Up under the lock, down by whoever begins or settles. */
+        _Atomic uint32_t messages;
+        _Atomic uint64_t bytes;
+        uint32_t messages_max;
+        uint64_t bytes_max;
+
+        uint64_t last_message_ns; /* the receiver's: when it last had one; it spins only a while after that */
+};
+
+void tr_mailbox_init(struct tr_mailbox *mailbox, uint32_t messages_max, uint64_t bytes_max);
+/* It must be closed and empty. */
+void tr_mailbox_deinit(struct tr_mailbox *mailbox);
+
+/*
+ * Any thread. Takes messages from the front of the list, in order, until one is refused; those and all behind it stay in
+ * the list, the caller's to reject. One lock, and a wake only where the mailbox was empty and the receiver parked.
+ */
+TR_MUST_CHECK enum tr_post tr_mailbox_post(struct tr_mailbox *mailbox, struct tr_list *messages);
+/* Any thread. Frees it where the mailbox takes no answers any more. */
+void tr_mailbox_post_answer(struct tr_mailbox *mailbox, struct tr_answer *take_answer);
+/* Any thread. Wakes the receiver, whatever the limits. */
+void tr_mailbox_call_attention(struct tr_mailbox *mailbox);
+
+/*
+ * The receiver only. Puts away `finished` (unlinks and drops them), then takes up to TR_MAILBOX_BATCH messages (none where
+ * `answers_only`) into ret_messages, and all answers. Answers how many messages. The pointers are borrowed: the mailbox's
+ * list of what is in hand holds them until they are put away.
+ */
+uint32_t tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
+                         struct tr_message *ret_messages[static TR_MAILBOX_BATCH], struct tr_list *ret_answers);
+/* The receiver only: a taken message begins. False where somebody settled it first. */
+bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message);
+
+/* The receiver only. Waits until there is something (messages count unless `answers_only`) or the deadline has come. */
+void tr_mailbox_wait(struct tr_mailbox *mailbox, bool answers_only, uint64_t deadline_ns);
+
+/* Any thread. No message is taken from now on; what is queued stays. */
+void tr_mailbox_close(struct tr_mailbox *mailbox);
+/* The receiver, at its end: closed for messages and answers, everything handed to the caller: the lists' references too. */
+void tr_mailbox_close_and_take(struct tr_mailbox *mailbox, struct tr_list *ret_queue, struct tr_list *ret_in_hand,
+                               struct tr_list *ret_answers);
+/* Any thread, for an actor that does not return: rejects all that is queued and in hand, leaving the lists to the receiver. */
+void tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failure);
+/* Any thread. Writes the name of the handler that began last and has not ended; false where none is. */
+bool tr_mailbox_current_handler(struct tr_mailbox *mailbox, char *ret_name, size_t size);
+bool tr_mailbox_is_closed(struct tr_mailbox *mailbox);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CORE_MESSAGE_H
+#define TR_CORE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/error.h"
+#include "daemon/base/list.h"
+#include "daemon/core/failure.h"
+
+struct tr_asker;
+struct tr_target;
+
+/*
+ * A message on its way to one target, and the request it may be the heart of.
+ *
+ * Its contents are immutable once it was posted; it is one allocation, and it is
+ * reference-counted. What moves is its state, one atomic:
+ *
+ *      queued --begin--> begun --settle--> settled
+ *         \------------ settle -----------/
+ *
+ * Entering the handler, cancelling, a deadline, and the death of the target
+ * race for it, and exactly one wins each step. Whoever moves it to `settled` is
+ * the one who answers the asker (once, holding no lock), and knows from the
+ * state it left whether the message had begun.
+ */
+enum tr_message_state {
+        TR_MESSAGE_QUEUED,
+        TR_MESSAGE_BEGUN,
+        TR_MESSAGE_SETTLED,
+};
+
+enum tr_message_kind {
+        TR_MESSAGE_HANDLER, /* runs the handler it names */
+        TR_MESSAGE_INIT,    /* the constructor; args are those given to spawn */
+        TR_MESSAGE_CLOSE,   /* the end of an orderly stop; its one arg is the reason */
+        TR_MESSAGE_DONE,    /* waits for a target's end; never in a mailbox */
+};
+
+/* How values are written for whoever is answered. */
+enum tr_form {
+        TR_FORM_INTERNAL, /* between VMs */
+        TR_FORM_TYPED,    /* the protocol's, with its extension types */
+        TR_FORM_PLAIN,    /* the protocol's, for stock clients */
+};
+
+struct tr_message {
+        _Atomic uint32_t refs;
+        _Atomic uint32_t state; /* enum tr_message_state */
+        uint8_t kind;           /* enum tr_message_kind */
+        uint8_t form;           /* enum tr_form: of the answer, chosen by the asker */
+        bool internal;          /* args are in the internal form (a VM wrote them), else as a peer sent them */
+        uint16_t handler_len;
+        uint32_t args_count;
+        uint32_t args_bytes;
+        uint32_t caller_uid;
+
+        /* The mailbox's: its queue, then its list of what is in hand. Guarded by the mailbox's lock. */
+        struct tr_list link;
+        /* The running actor's: finished, to be put away at its next turn. Its thread only. */
+        struct tr_message *next_finished;
+
+        /* Strong; NULL for a send: nobody is told. */
+        struct tr_asker *asker;
+        /* The asker's own: which of its requests this is, and where it keeps it. Guarded by the asker's lock. */
+        struct {
+                uint64_t id;
+                struct tr_message *next;   /* in its table of pending requests */
+                struct tr_message **pprev;
+                uint64_t deadline_ns;
+                uint32_t heap_at;          /* place in its heap of deadlines, + 1; 0: none */
+                void *data;                /* of the asker's; freed by its ops->forget */
+        } ask;
+        /* What this request starts (spawn), strong or NULL: the answer is its handle, and a cancel kills it. */
+        struct tr_target *spawned;
+
+        /* handler_len bytes of the handler's name, a NUL, then args_bytes of args_count values, one behind another. */
+        char data[];
+};
+
+static inline const char *tr_message_handler(const struct tr_message *message) {
+        return message->data;
+}
+
+static inline const uint8_t *tr_message_args(const struct tr_message *message) {
+        return (const uint8_t *)message->data + message->handler_len + 1;
+}
+
+/* What it counts as in a mailbox's limit of bytes. */
+static inline size_t tr_message_bytes(const struct tr_message *message) {
+        return (size_t)message->args_bytes + message->handler_len;
+}
+
+/* A message with copies of the handler's name and the arguments; NULL where memory is short. */
+struct tr_message *tr_message_new(enum tr_message_kind kind, const char *handler, size_t handler_len, const void *args,
+                                  size_t args_bytes, uint32_t args_count);
+struct tr_message *tr_message_ref(struct tr_message *message);
+/* NULL is fine. */
+void tr_message_unref(struct tr_message *message);
+
+static inline enum tr_message_state tr_message_state(const struct tr_message *message) {
+        return (enum tr_message_state)__atomic_load_n((const uint32_t *)&message->state, __ATOMIC_ACQUIRE);
+}
+
+/* queued to begun. True for exactly one caller, who may then run it. */
+bool tr_message_begin(struct tr_message *message);
+/* To settled. True for exactly one caller, who then answers; *ret_begun says whether it had begun. */
+bool tr_message_settle(struct tr_message *message, bool *ret_begun);
+
+/*
+ * Who is told how a message ended. Implemented by connections, by actors (their
+ * promises), and by tests. Each function may be called on any thread, by whoever
+ * won tr_message_settle(), once per message, holding no lock.
+ */
+struct tr_asker_ops {
+        /* The answer: one value in message->form. `more`: the same caller will answer more soon and then call flush. */
+        void (*resolve)(struct tr_asker *asker, struct tr_message *message, const void *value, size_t bytes, bool more);
+        void (*reject)(struct tr_asker *asker, struct tr_message *message, struct tr_failure *failure, enum tr_ran ran,
+                       bool more);
+        /* Sends on what was answered with `more`. NULL where there is nothing to do. */
+        void (*flush)(struct tr_asker *asker);
+        /* The message is being freed: frees ask.data. NULL where there is none. */
+        void (*forget)(struct tr_asker *asker, struct tr_message *message);
+        void (*ref)(struct tr_asker *asker);
+        void (*unref)(struct tr_asker *asker);
+};
+
+struct tr_asker {
+        const struct tr_asker_ops *ops;
+};
+
+/* Settles the message as a failure if nobody has yet: where it had begun with ran_begun, else with "no".
+ * A send is settled silently. Answers whether this call settled it. */
+bool tr_message_reject(struct tr_message *message, struct tr_failure *failure, enum tr_ran ran_begun);
+/* The same as an answer; value is in message->form. */
+bool tr_message_resolve(struct tr_message *message, const void *value, size_t bytes, bool more);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CORE_SYSTEM_H
+#define TR_CORE_SYSTEM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/error.h"
+#include "daemon/base/list.h"
+#include "daemon/base/lock.h"
+#include "daemon/core/registry.h"
+#include "daemon/core/session.h"
+#include "daemon/core/timer.h"
+
+struct tr_actor;
+struct tr_behaviour;
+
+/*
+ * The actor system: everything that actors of one daemon share. It knows no socket and no Lua: whoever makes it gives it a
+ * behaviour (what runs in an actor), and hooks (what the loop does for it).
+ */
+
+/* How many ended targets are remembered while nobody holds their handle. */
+#define TR_SYSTEM_ENDED_KEPT 4096
+
+/* What the configuration's `limits` say to core. */
+struct tr_system_limits {
+        uint32_t actors;
+        uint32_t actors_per_user;
+        uint64_t heap_bytes;
+        uint64_t heap_max_bytes;
+        uint32_t mailbox;
+        uint64_t mailbox_bytes;
+        uint32_t async;
+        uint64_t memory_bytes; /* of all heaps together; 0: no bound */
+        uint64_t slow_ns;
+        uint64_t grace_ns;
+};
+
+enum tr_event {
+        TR_EVENT_STARTED,
+        TR_EVENT_STOPPED,
+        TR_EVENT_FAULTED,
+        TR_EVENT_KILLED,
+        TR_EVENT_STUCK,
+        TR_EVENT_SLOW,
+};
+
+struct tr_system_hooks {
+        /* Any thread, no lock held: tr_system_run_due() has to be called sooner than it last said, or a thread waits to be
+         * joined. NULL: nobody runs timers (tests call it themselves). */
+        void (*wake)(void *userdata);
+        /* Any thread, no lock held: something happened to a target (daemon/watch). May be NULL. */
+        void (*event)(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure);
+        /* Any thread: a message was refused or dropped (daemon/watch). May be NULL. */
+        void (*refused)(void *userdata, struct tr_target *target, enum tr_code code);
+        void *userdata;
+};
+
+/* How many actors each user has. */
+struct tr_system_user {
+        uint32_t uid;
+        uint32_t actors;
+};
+
+struct tr_system {
+        struct tr_registry registry;
+        const struct tr_behaviour *behaviour;
+        void *behaviour_shared; /* the behaviour's own: paths, permissions */
+        struct tr_system_hooks hooks;
+        struct tr_system_limits limits; /* written by the loop thread before the first spawn, and on reload: read relaxed */
+        uint32_t own_uid; /* the daemon's user: as root, exempt from limits per user */
+
+        struct tr_lock session_lock;
+        struct tr_session *daemon_session;
+
+        struct tr_lock lock; /* guards what follows; nothing else is acquired under it */
+        pthread_cond_t no_threads;
+        struct tr_timers timers TR_GUARDED_BY(lock);
+        bool shutting_down TR_GUARDED_BY(lock);
+        uint32_t actors TR_GUARDED_BY(lock);  /* reserved: being started or not ended */
+        uint32_t threads TR_GUARDED_BY(lock); /* not joined yet */
+        struct tr_system_user *users TR_GUARDED_BY(lock);
+        uint32_t users_count TR_GUARDED_BY(lock);
+        struct tr_list reap TR_GUARDED_BY(lock);  /* actors whose thread is over and not joined */
+        struct tr_list ended TR_GUARDED_BY(lock); /* the last targets that ended, oldest first, referenced */
+        uint32_t ended_count TR_GUARDED_BY(lock);
+
+        _Atomic uint64_t heap_bytes; /* of all actors */
+        _Atomic uint64_t messages_total;
+        _Atomic uint64_t refused_total;
+};
+
+/* The behaviour and what hooks point to must outlive it. */
+TR_MUST_CHECK int tr_system_new(const struct tr_system_limits *limits, const struct tr_behaviour *behaviour,
+                                void *behaviour_shared, const struct tr_system_hooks *hooks, struct tr_system **ret_system);
+/* All actors must have ended (tr_system_shutdown) or be stuck; with stuck ones left nothing is freed. Answers how many are. */
+uint32_t tr_system_free(struct tr_system *system);
+
+/* Room for one more actor of a user: NULL, or why not (limit, no-memory, shutting-down), the caller's reference. */
+struct tr_failure *tr_system_reserve_actor(struct tr_system *system, uint32_t uid);
+void tr_system_release_actor(struct tr_system *system, uint32_t uid);
+uint32_t tr_system_actors(struct tr_system *system);
+
+/* Timers of the daemon. They fire on the loop thread, in tr_system_run_due(), no lock held. Any thread sets and clears; a
+ * clear does not wait for a timer that is firing. -ENOMEM is told where it is set. */
+TR_MUST_CHECK int tr_system_set_timer(struct tr_system *system, struct tr_timer *timer, uint64_t deadline_ns);
+void tr_system_clear_timer(struct tr_system *system, struct tr_timer *timer);
+/* Loop thread: fires what is due, joins threads that are over; answers the next deadline (TR_NEVER: none). */
+uint64_t tr_system_run_due(struct tr_system *system, uint64_t now_ns);
+/* A thread puts itself here last of all. */
+void tr_system_reap(struct tr_system *system, struct tr_actor *actor);
+
+/* No spawn from now on (shutting-down). */
+void tr_system_close(struct tr_system *system);
+/* New references to the actors that are stuck, for the log. */
+uint32_t tr_system_count_stuck(struct tr_system *system);
+/* Keeps an ended target (a new reference of the system's), dropping the oldest beyond the bound. */
+void tr_system_keep_ended(struct tr_system *system, struct tr_target *target);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CORE_TARGET_H
+#define TR_CORE_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/list.h"
+#include "daemon/base/lock.h"
+#include "daemon/core/mailbox.h"
+#include "daemon/core/message.h"
+#include "proto/handle.h"
+
+struct tr_system;
+struct tr_session;
+
+/*
+ * What a handle names: an actor, a pool, or a connection that listens. Methods and the Lua library know targets only; what
+ * differs between the kinds is behind the table of functions.
+ *
+ * Reference-counted, any thread. A target outlives what it names: after its end it still says how it ended, to whoever
+ * holds it, and the system holds the last TR_SYSTEM_ENDED_KEPT of them.
+ */
+enum tr_target_kind {
+        TR_TARGET_ACTOR,
+        TR_TARGET_POOL,
+        TR_TARGET_CONNECTION,
+};
+
+enum tr_stop_reason {
+        TR_STOP_ASKED,    /* "stop" */
+        TR_STOP_SESSION,  /* "session" */
+        TR_STOP_SHUTDOWN, /* "shutdown" */
+};
+
+const char *tr_stop_reason_text(enum tr_stop_reason reason);
+
+struct tr_target_ops {
+        enum tr_target_kind kind;
+        /* As tr_mailbox_post(). */
+        enum tr_post (*post)(struct tr_target *target, struct tr_list *messages);
+        /* Orderly; killed where it has not ended `within_ns` from now (TR_NEVER: never). Nothing where it has ended. */
+        void (*stop)(struct tr_target *target, enum tr_stop_reason reason, uint64_t within_ns);
+        void (*kill)(struct tr_target *target);
+        /* Appends the pairs that `info` knows beyond those of every target; answers how many. */
+        uint32_t (*info)(struct tr_target *target, struct tr_writer *writer);
+        /* The last reference is gone. */
+        void (*free)(struct tr_target *target);
+};
+
+/* One published name. Guarded by the system's registry lock. */
+struct tr_published;
+
+struct tr_target {
+        const struct tr_target_ops *ops;
+        struct tr_system *system; /* outlives every target */
+        _Atomic uint32_t refs;
+        struct tr_handle handle;
+
+        /* Immutable once it was registered. */
+        uint32_t owner_uid;   /* who started it */
+        char *label;          /* for people: its name, else its actor's */
+        char *actor;          /* "module:Name" as it was asked for */
+        int64_t since_ms;
+
+        /* The registry's. */
+        struct tr_target *next_by_handle TR_GUARDED_BY(system->registry.lock);
+        struct tr_published *published TR_GUARDED_BY(system->registry.lock);
+        struct tr_list ended_link; /* among the ended that are kept */
+
+        /* The session's. Guarded by the system's session lock. */
+        struct tr_session *session; /* NULL once it has ended */
+        struct tr_list session_link;
+
+        struct tr_lock lock; /* nothing else is acquired under it */
+        bool ended TR_GUARDED_BY(lock);
+        struct tr_failure *failure TR_GUARDED_BY(lock); /* how it ended; NULL: orderly, or it has not */
+        struct tr_list watchers TR_GUARDED_BY(lock);    /* messages of kind TR_MESSAGE_DONE */
+};
+
+/* Fills in a new target with one reference, a fresh handle, not registered. 0 or a negative errno. Texts are copied. */
+TR_MUST_CHECK int tr_target_init(struct tr_target *target, const struct tr_target_ops *ops, struct tr_system *system,
+                                 uint32_t owner_uid, const char *label, const char *actor);
+/* For ops->free: frees what tr_target_init() made. */
+void tr_target_deinit(struct tr_target *target);
+
+struct tr_target *tr_target_ref(struct tr_target *target);
+/* NULL is fine. */
+void tr_target_unref(struct tr_target *target);
+
+/* Posts one message and drops the caller's reference; where it is refused, rejects its asker with the code that belongs to
+ * the answer (which is also returned, for a send whose sender must know). */
+enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message);
+/* The failure for a refusal: mailbox-full, not-running, too-large. A new reference. */
+struct tr_failure *tr_post_failure(enum tr_post post);
+
+/* Settles the message (kind TR_MESSAGE_DONE) when the target has ended, at once where it has: nil, or its failure with
+ * ran "yes". Takes the reference. */
+void tr_target_watch(struct tr_target *target, struct tr_message *take_message);
+
+/* It has ended: how, once. Frees its names, leaves its session, keeps it among the ended, tells the watchers. */
+void tr_target_end(struct tr_target *target, struct tr_failure *failure);
+bool tr_target_has_ended(struct tr_target *target);
+
+/* Writes the map that `info` and `list` answer with: what every target has, and what its kind adds. Only strings as keys. */
+void tr_target_write_info(struct tr_target *target, bool plain, struct tr_writer *writer);
+
+#endif
