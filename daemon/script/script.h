@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_SCRIPT_SCRIPT_H
+#define TR_SCRIPT_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/core/actor.h"
+
+/*
+ * Lua as the behaviour of actors: all that the daemon's top level sees of this layer.
+ */
+
+/* What Lua code may reach outside (the configuration's `allow`). */
+enum {
+        TR_ALLOW_FILES = 1 << 0,
+        TR_ALLOW_COMMANDS = 1 << 1,
+        TR_ALLOW_NATIVE = 1 << 2,
+};
+
+/* Shared by all VMs of a daemon; immutable while any of them lives. */
+struct tr_script {
+        char **path;        /* directories searched for modules, in order, NULL-terminated */
+        unsigned int allow; /* TR_ALLOW_* */
+        /* `trouped run` only, else NULL: the program's file, its directory (searched first), its module name, its arguments. */
+        const char *program_file;
+        const char *program_dir;
+        const char *program_module;
+        char **program_args; /* NULL-terminated */
+};
+
+extern const struct tr_behaviour tr_script_behaviour;
+
+#endif
