@@ -39,10 +39,18 @@ static inline struct tr_vm *tr_vm_of(lua_State *L) {
  */
 _Noreturn void tr_script_raise(lua_State *L, enum tr_code code, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+/* The same with a field `path`: which part of a value it is about. */
+_Noreturn void tr_script_raise_at(lua_State *L, enum tr_code code, const char *path, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
 /* Pushes a failure as such a table, with `ran` as the asker has it. */
 void tr_script_push_failure(lua_State *L, struct tr_failure *failure, enum tr_ran ran);
 /* A new failure for the error value at an index: the table's own code and fields where it is one of the library's, else
  * a `fault` with its text, and `value` where it was no string. Never raises. */
 struct tr_failure *tr_script_failure_of(lua_State *L, int index);
+
+/* The name of the module whose top level runs now, valid until it has ended; NULL where none does. Never raises. */
+const char *tr_module_loading(lua_State *L);
+/* Loads a module as `require` does, unless it is loaded, and pushes nothing. Raises `not-found`, `load`. */
+void tr_module_load(lua_State *L, const char *name);
 
 #endif
