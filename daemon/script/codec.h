@@ -16,21 +16,22 @@
  */
 
 /*
- * Appends `count` values, from `first` on the stack on, to the writer. Raises (tr_script_raise, `not-sendable`, with `path`)
- * at what cannot cross, naming the field: `message` sentences as actors.md gives them. `names` says how the values are called in such
- * a sentence: NULL for arguments (the first is not named, others are "argument 2"). The writer must outlive the error: the VM's scratch.
+ * Appends `count` values, from `first` on the stack on, to the writer. Raises at what cannot cross (`not-sendable`, with `path`),
+ * naming the field in the sentences of actors.md, and `too-large` where the bytes would be more than a message may ever
+ * have (shared structure written out can be without end). `what` says how the values themselves are called there: NULL for
+ * arguments ("argument 2"; fields of the first go without), else for instance "the answer".
+ *
+ * What was written before a raise stays in the writer, which must outlive the error: the VM's scratch. Runs no Lua code.
  */
-void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, struct tr_writer *writer);
+void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, const char *what, struct tr_writer *writer);
 
 /*
  * Pushes `count` values from the bytes. Raises for want of memory, and, with a library error of the code that the asker
- * shall get (`not-sendable`: duplicate or nil key, ...; `load`, `not-found`: an instance's module), for what the bytes hold. `internal`: they are in the internal
- * form; else a peer wrote them, and no code may be loaded for an instance.
+ * shall get (`not-sendable`: duplicate or nil key, ...; `load`, `not-found`: an instance's module), for what the bytes hold. `internal`: they
+ * are in the internal form; else a peer wrote them, and no code may be loaded for an instance.
+ *
+ * From a peer, bin is a byte buffer, and a string where it is a map key.
  */
 void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t count, bool internal);
-
-/* Opens the value types (null, marks, handles, messages, bytes, timestamps, classes) and puts their functions into the library
- * table at the top of the stack. Once per VM, protected. */
-void tr_values_open(lua_State *L);
 
 #endif
