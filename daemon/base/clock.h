@@ -19,7 +19,7 @@
 uint64_t tr_clock_ns(void);
 /* Milliseconds since 1970. */
 int64_t tr_clock_wall_ms(void);
-/* A deadline `ms` from now; TR_NEVER where that is beyond the clock. */
+/* A deadline `after_ns` from now; TR_NEVER where that is beyond the clock. */
 uint64_t tr_clock_deadline_ns(uint64_t after_ns);
 /* NULL goes back to the kernel's. */
 void tr_clock_set_source(uint64_t (*monotonic_ns)(void));
