@@ -46,6 +46,9 @@ const char *tr_log_level_text(enum tr_log_level level);
 bool tr_log_level_parse(const char *text, size_t len, enum tr_log_level *ret_level);
 bool tr_log_format_parse(const char *text, size_t len, enum tr_log_format *ret_format);
 
+/* Bytes of a line's text; a longer one is cut. */
+#define TR_LOG_LINE_MAX (16u << 10)
+
 /* Starts the writer thread. 0 or a negative errno. Main thread. */
 TR_MUST_CHECK int tr_log_start(void);
 /* Writes what is queued and ends the writer thread. Main thread. */
@@ -63,7 +66,8 @@ void tr_log_with(enum tr_log_level level, const struct tr_log_context *context, 
 void tr_logv_with(enum tr_log_level level, const struct tr_log_context *context, const char *format, va_list arguments)
         __attribute__((format(printf, 3, 0)));
 
-/* Called with every line, from any thread, as it is logged (daemon/watch); it must not log and not wait. */
+/* Called with every line, from any thread, as it is logged (daemon/watch); it must not log and not wait. Main thread, before
+ * others exist. */
 void tr_log_set_hook(void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *line),
                      void *userdata);
 
