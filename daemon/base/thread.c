@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread is for is kept in the thread itself; a thread that never said so is TR_THREAD_OTHER. */
+#include "config.h"
+
 #include "daemon/base/thread.h"
 
 #include <pthread.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The small modules of daemon/base: clock, errors, randomness, thread roles. */
+#include "config.h"
+
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
