@@ -9,6 +9,7 @@
 #include "daemon/base/error.h"
 #include "daemon/base/list.h"
 #include "daemon/core/failure.h"
+#include "daemon/core/timer.h"
 
 struct tr_asker;
 struct tr_target;
@@ -53,6 +54,7 @@ struct tr_message {
         uint8_t kind;           /* enum tr_message_kind */
         uint8_t form;           /* enum tr_form: of the answer, chosen by the asker */
         bool internal;          /* args are in the internal form (a VM wrote them), else as a peer sent them */
+        uint8_t errors;         /* the asker's own: the form in which it wants a failure */
         uint16_t handler_len;
         uint32_t args_count;
         uint32_t args_bytes;
@@ -70,8 +72,7 @@ struct tr_message {
                 uint64_t id;
                 struct tr_message *next;   /* in its table of pending requests */
                 struct tr_message **pprev;
-                uint64_t deadline_ns;
-                uint32_t heap_at;          /* place in its heap of deadlines, + 1; 0: none */
+                struct tr_timer deadline;  /* in its heap of deadlines, where it has one */
                 void *data;                /* of the asker's; freed by its ops->forget */
         } ask;
         /* What this request starts (spawn), strong or NULL: the answer is its handle, and a cancel kills it. */
