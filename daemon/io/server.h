@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_IO_SERVER_H
+#define TR_IO_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/base/error.h"
+
+struct tr_loop;
+struct tr_server;
+struct tr_system;
+
+/*
+ * The socket side of the daemon: its listeners, its connections, and the methods they answer. All of it belongs to the loop
+ * thread; actors' threads meet it in a connection's output only.
+ */
+
+/* What the configuration's `limits` say to the socket side. */
+struct tr_server_limits {
+        uint32_t connections;
+        uint32_t connections_per_user; /* root and the daemon's own user have no such limit */
+        uint32_t requests;             /* unanswered ones, per connection */
+        uint64_t frame_bytes;
+        uint64_t output_bytes; /* waiting to be read, per connection */
+        uint64_t stalled_ns;   /* a connection whose answers are not read for so long is closed */
+        uint32_t queue;        /* told by `hello` only */
+};
+
+struct tr_server_options {
+        struct tr_loop *loop;
+        struct tr_system *system;
+        struct tr_server_limits limits;
+        /* The method `shutdown` was called by somebody who may. Loop thread. */
+        void (*shutdown)(void *userdata);
+        void *userdata;
+};
+
+/* An own socket. */
+struct tr_listen {
+        const char *path;
+        mode_t mode;
+        const char *group;     /* who may connect, beside the owner */
+        bool group_configured; /* it has to exist; else it is taken where it is to be had, and the socket is 0600 where not */
+};
+
+/* Why there is no listening socket. The log says more. */
+enum {
+        TR_LISTEN_IN_USE = 1, /* another daemon listens there */
+        TR_LISTEN_NO_GROUP,   /* the configured group is missing, or may not be given */
+        TR_LISTEN_BAD_PATH,   /* too long, its directory is not to be had, or what is there is no socket */
+        TR_LISTEN_BAD_FD,     /* a passed descriptor is no listening Unix stream socket */
+};
+
+/* 0 or a negative errno. The loop and the system outlive it. */
+TR_MUST_CHECK int tr_server_new(const struct tr_server_options *options, struct tr_server **ret_server);
+/* Ends all connections (what they started is told to stop) and removes an own socket. NULL is fine. */
+void tr_server_free(struct tr_server *server);
+
+/* Binds and listens. 0, TR_LISTEN_*, or a negative errno. */
+TR_MUST_CHECK int tr_server_listen(struct tr_server *server, const struct tr_listen *listen);
+/* Listens on a descriptor that somebody else bound (a service manager). It is closed in any case. As above. */
+TR_MUST_CHECK int tr_server_listen_fd(struct tr_server *server, int take_fd);
+
+/* For a reload: applies to what comes from now on. */
+void tr_server_set_limits(struct tr_server *server, const struct tr_server_limits *limits);
+/* No new connection from now on; those that are there are served on. */
+void tr_server_drain(struct tr_server *server);
+uint32_t tr_server_connections(const struct tr_server *server);
+
+#endif
