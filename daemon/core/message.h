@@ -2,6 +2,7 @@
 #ifndef TR_CORE_MESSAGE_H
 #define TR_CORE_MESSAGE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,6 +65,8 @@ struct tr_message {
         struct tr_list link;
         /* The running actor's: finished, to be put away at its next turn. Its thread only. */
         struct tr_message *next_finished;
+        /* tr_mailbox_reject_all()'s, while it runs. */
+        struct tr_message *next_rejected;
 
         /* Strong; NULL for a send: nobody is told. */
         struct tr_asker *asker;
@@ -103,7 +106,8 @@ struct tr_message *tr_message_ref(struct tr_message *message);
 void tr_message_unref(struct tr_message *message);
 
 static inline enum tr_message_state tr_message_state(const struct tr_message *message) {
-        return (enum tr_message_state)__atomic_load_n((const uint32_t *)&message->state, __ATOMIC_ACQUIRE);
+        /* acquire: who sees a state also sees what was written before it was entered */
+        return (enum tr_message_state)atomic_load_explicit(&message->state, memory_order_acquire);
 }
 
 /* queued to begun. True for exactly one caller, who may then run it. */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages: one allocation each, and one atomic that everybody races for.
+ */
+#include "daemon/core/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/target.h"
+
+struct tr_message *tr_message_new(enum tr_message_kind kind, const char *handler, size_t handler_len, const void *args,
+                                  size_t args_bytes, uint32_t args_count) {
+        if (handler_len > UINT16_MAX || args_bytes > UINT32_MAX)
+                return NULL;
+        struct tr_message *message = malloc(sizeof(*message) + handler_len + 1 + args_bytes);
+        if (!message)
+                return NULL;
+        *message = (struct tr_message){
+                .kind = kind,
+                .form = TR_FORM_INTERNAL,
+                .handler_len = (uint16_t)handler_len,
+                .args_count = args_count,
+                .args_bytes = (uint32_t)args_bytes,
+        };
+        atomic_init(&message->refs, 1);
+        atomic_init(&message->state, TR_MESSAGE_QUEUED);
+        tr_list_init(&message->link);
+        if (handler_len)
+                memcpy(message->data, handler, handler_len);
+        message->data[handler_len] = '\0';
+        if (args_bytes)
+                memcpy(message->data + handler_len + 1, args, args_bytes);
+        return message;
+}
+
+struct tr_message *tr_message_ref(struct tr_message *message) {
+        /* relaxed: who copies a reference has one */
+        atomic_fetch_add_explicit(&message->refs, 1, memory_order_relaxed);
+        return message;
+}
+
+void tr_message_unref(struct tr_message *message) {
+        if (!message)
+                return;
+        /* acq_rel: the last one sees all that the others did with it */
+        if (atomic_fetch_sub_explicit(&message->refs, 1, memory_order_acq_rel) != 1)
+                return;
+        if (message->asker) {
+                if (message->asker->ops->forget)
+                        message->asker->ops->forget(message->asker, message);
+                message->asker->ops->unref(message->asker);
+        }
+        tr_target_unref(message->spawned);
+        free(message);
+}
+
+bool tr_message_begin(struct tr_message *message) {
+        uint32_t expected = TR_MESSAGE_QUEUED;
+        return atomic_compare_exchange_strong_explicit(&message->state, &expected, TR_MESSAGE_BEGUN, memory_order_acq_rel,
+                                                       memory_order_acquire);
+}
+
+bool tr_message_settle(struct tr_message *message, bool *ret_begun) {
+        uint32_t before = atomic_exchange_explicit(&message->state, TR_MESSAGE_SETTLED, memory_order_acq_rel);
+        if (before == TR_MESSAGE_SETTLED)
+                return false;
+        *ret_begun = before == TR_MESSAGE_BEGUN;
+        return true;
+}
+
+bool tr_message_reject(struct tr_message *message, struct tr_failure *failure, enum tr_ran ran_begun) {
+        bool begun;
+        if (!tr_message_settle(message, &begun))
+                return false;
+        if (message->asker)
+                message->asker->ops->reject(message->asker, message, failure, begun ? ran_begun : TR_RAN_NO, false);
+        return true;
+}
+
+bool tr_message_resolve(struct tr_message *message, const void *value, size_t bytes, bool more) {
+        bool begun;
+        if (!tr_message_settle(message, &begun))
+                return false;
+        if (message->asker)
+                message->asker->ops->resolve(message->asker, message, value, bytes, more);
+        return true;
+}
