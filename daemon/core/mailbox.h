@@ -3,6 +3,7 @@
 #define TR_CORE_MAILBOX_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,7 +19,7 @@
  * Messages wait in `queue` until a turn of the receiver takes them; from then
  * until they are settled and put away they are `in hand`. A message that was
  * taken but not begun still counts as queued: the two counters go up under the
- * lock and down when it begins. Answers to what the receiver asked, and calls
+ * lock and down when the receiver begins it, or finds that somebody settled it. Answers to what the receiver asked, and calls
  * for its attention (stop, kill), travel beside the limits.
  *
  * A closed mailbox takes nothing more; tr_mailbox_close() says whether what is
@@ -63,8 +64,9 @@ struct tr_mailbox {
         _Atomic bool has_messages;
         _Atomic bool has_answers;
         _Atomic bool attention; /* asked for from outside, seen by the receiver */
+        _Atomic bool answer_lost;
 
-        /* Queued, what was taken but not begun included. Up under the lock, down by whoever begins or settles. */
+        /* Queued, what was taken but not begun included. Up under the lock, down by the receiver in tr_mailbox_begin(). */
         _Atomic uint32_t messages;
         _Atomic uint64_t bytes;
         uint32_t messages_max;
@@ -82,7 +84,8 @@ void tr_mailbox_deinit(struct tr_mailbox *mailbox);
  * the list, the caller's to reject. One lock, and a wake only where the mailbox was empty and the receiver parked.
  */
 TR_MUST_CHECK enum tr_post tr_mailbox_post(struct tr_mailbox *mailbox, struct tr_list *messages);
-/* Any thread. Frees it where the mailbox takes no answers any more. */
+/* Any thread. Frees it where the mailbox takes no answers any more. NULL says that there was no memory for an answer: the
+ * receiver, which would wait for it for ever, is told (answer_lost) and has to give up. */
 void tr_mailbox_post_answer(struct tr_mailbox *mailbox, struct tr_answer *take_answer);
 /* Any thread. Wakes the receiver, whatever the limits. */
 void tr_mailbox_call_attention(struct tr_mailbox *mailbox);

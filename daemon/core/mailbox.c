@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A mailbox: a lock, lists, and one waiting receiver.
+ *
+ * Invariants:
+ *  - has_messages and has_answers say, whenever the lock is free, whether `queue` and `answers` hold something.
+ *  - A message is in `queue`, then in `in_hand`, then nowhere; the list it is in holds one reference.
+ *  - parked is true only while the receiver sleeps in tr_mailbox_wait() and nobody has woken it yet, so that of
+ *    many senders one pays for the wake.
+ *  - Nothing that could answer an asker is called under the lock: two actors that die asking each other would
+ *    otherwise wait for each other.
+ */
+#include "daemon/core/mailbox.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A receiver that had a message within the last millisecond waits for the next one awake, this long. */
+#define SPIN_NS (50 * TR_NS_PER_US)
+#define SPIN_RECENT_NS TR_NS_PER_MS
+/* Looks at the flags between two looks at the clock. */
+#define SPIN_LOOKS 64
+/* Looks at the clock at most, should it stand still (as tests let it). */
+#define SPIN_ROUNDS 4096
+
+struct tr_answer *tr_answer_new(uint64_t id, const void *value, size_t bytes) {
+        if (bytes > UINT32_MAX)
+                return NULL;
+        struct tr_answer *answer = malloc(sizeof(*answer) + bytes);
+        if (!answer)
+                return NULL;
+        *answer = (struct tr_answer){ .id = id, .ran = TR_RAN_YES, .bytes = (uint32_t)bytes };
+        tr_list_init(&answer->link);
+        if (bytes)
+                memcpy(answer->value, value, bytes);
+        return answer;
+}
+
+struct tr_answer *tr_answer_new_failure(uint64_t id, struct tr_failure *failure, enum tr_ran ran) {
+        struct tr_answer *answer = tr_answer_new(id, NULL, 0);
+        if (!answer)
+                return NULL;
+        answer->failure = tr_failure_ref(failure);
+        answer->ran = ran;
+        return answer;
+}
+
+void tr_answer_free(struct tr_answer *answer) {
+        if (!answer)
+                return;
+        tr_failure_unref(answer->failure);
+        free(answer);
+}
+
+void tr_mailbox_init(struct tr_mailbox *mailbox, uint32_t messages_max, uint64_t bytes_max) {
+        *mailbox = (struct tr_mailbox){ .messages_max = messages_max, .bytes_max = bytes_max };
+        tr_lock_init(&mailbox->lock);
+        tr_list_init(&mailbox->queue);
+        tr_list_init(&mailbox->in_hand);
+        tr_list_init(&mailbox->answers);
+
+        pthread_condattr_t attributes;
+        pthread_condattr_init(&attributes);
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        pthread_cond_init(&mailbox->wake, &attributes);
+        pthread_condattr_destroy(&attributes);
+}
+
+void tr_mailbox_deinit(struct tr_mailbox *mailbox) {
+        pthread_cond_destroy(&mailbox->wake);
+        tr_lock_deinit(&mailbox->lock);
+}
+
+/* Whether the receiver has to be woken, which the caller does after it has let go of the lock. */
+static bool mailbox_unpark_locked(struct tr_mailbox *mailbox) TR_REQUIRES(mailbox->lock) {
+        bool parked = mailbox->parked;
+        mailbox->parked = false;
+        return parked;
+}
+
+static enum tr_post mailbox_accept_locked(struct tr_mailbox *mailbox, struct tr_message *message) TR_REQUIRES(mailbox->lock) {
+        size_t bytes = tr_message_bytes(message);
+        if (bytes > mailbox->bytes_max)
+                return TR_POST_TOO_LARGE;
+        /* relaxed: only this lock's holders raise them, and the receiver lowers them without it: at worst we see more */
+        if (atomic_load_explicit(&mailbox->messages, memory_order_relaxed) >= mailbox->messages_max ||
+            atomic_load_explicit(&mailbox->bytes, memory_order_relaxed) + bytes > mailbox->bytes_max)
+                return TR_POST_FULL;
+        atomic_fetch_add_explicit(&mailbox->messages, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&mailbox->bytes, bytes, memory_order_relaxed);
+        tr_list_unlink(&message->link);
+        tr_list_append(&mailbox->queue, &message->link);
+        return TR_POST_OK;
+}
+
+enum tr_post tr_mailbox_post(struct tr_mailbox *mailbox, struct tr_list *messages) {
+        enum tr_post post = TR_POST_OK;
+        bool wake = false;
+
+        tr_lock_acquire(&mailbox->lock);
+        if (mailbox->closed) {
+                post = TR_POST_CLOSED;
+        } else {
+                struct tr_message *message;
+                bool was_empty = tr_list_is_empty(&mailbox->queue);
+                while ((message = tr_list_first(messages, struct tr_message, link))) {
+                        post = mailbox_accept_locked(mailbox, message);
+                        if (post != TR_POST_OK)
+                                break;
+                }
+                if (was_empty && !tr_list_is_empty(&mailbox->queue)) {
+                        /* release: with the receiver's acquire load, though the lock is what orders the lists */
+                        atomic_store_explicit(&mailbox->has_messages, true, memory_order_release);
+                        wake = mailbox_unpark_locked(mailbox);
+                }
+        }
+        tr_lock_release(&mailbox->lock);
+
+        if (wake)
+                pthread_cond_signal(&mailbox->wake);
+        return post;
+}
+
+void tr_mailbox_post_answer(struct tr_mailbox *mailbox, struct tr_answer *take_answer) {
+        if (!take_answer) {
+                atomic_store_explicit(&mailbox->answer_lost, true, memory_order_release);
+                tr_mailbox_call_attention(mailbox);
+                return;
+        }
+
+        tr_lock_acquire(&mailbox->lock);
+        if (mailbox->answers_closed) {
+                tr_lock_release(&mailbox->lock);
+                tr_answer_free(take_answer);
+                return;
+        }
+        tr_list_append(&mailbox->answers, &take_answer->link);
+        atomic_store_explicit(&mailbox->has_answers, true, memory_order_release);
+        bool wake = mailbox_unpark_locked(mailbox);
+        tr_lock_release(&mailbox->lock);
+
+        if (wake)
+                pthread_cond_signal(&mailbox->wake);
+}
+
+void tr_mailbox_call_attention(struct tr_mailbox *mailbox) {
+        tr_lock_acquire(&mailbox->lock);
+        atomic_store_explicit(&mailbox->attention, true, memory_order_release);
+        bool wake = mailbox_unpark_locked(mailbox);
+        tr_lock_release(&mailbox->lock);
+
+        if (wake)
+                pthread_cond_signal(&mailbox->wake);
+}
+
+uint32_t tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
+                         struct tr_message *ret_messages[static TR_MAILBOX_BATCH], struct tr_list *ret_answers) {
+        uint32_t count = 0;
+
+        tr_lock_acquire(&mailbox->lock);
+        for (struct tr_message *message = finished; message; message = message->next_finished)
+                tr_list_unlink(&message->link);
+        while (!answers_only && count < TR_MAILBOX_BATCH && !tr_list_is_empty(&mailbox->queue)) {
+                struct tr_message *message = tr_list_first(&mailbox->queue, struct tr_message, link);
+                tr_list_unlink(&message->link);
+                tr_list_append(&mailbox->in_hand, &message->link);
+                ret_messages[count++] = message;
+        }
+        tr_list_splice(ret_answers, &mailbox->answers);
+        atomic_store_explicit(&mailbox->has_messages, !tr_list_is_empty(&mailbox->queue), memory_order_relaxed);
+        atomic_store_explicit(&mailbox->has_answers, false, memory_order_relaxed);
+        atomic_store_explicit(&mailbox->attention, false, memory_order_relaxed);
+        tr_lock_release(&mailbox->lock);
+
+        while (finished) {
+                struct tr_message *next = finished->next_finished;
+                tr_message_unref(finished);
+                finished = next;
+        }
+        if (count || !tr_list_is_empty(ret_answers))
+                mailbox->last_message_ns = tr_clock_ns();
+        return count;
+}
+
+bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message) {
+        /* relaxed: counters that a sender may see a little late */
+        atomic_fetch_sub_explicit(&mailbox->messages, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&mailbox->bytes, tr_message_bytes(message), memory_order_relaxed);
+        return tr_message_begin(message);
+}
+
+/* Acquire: with the stores under the lock; what it guards is read under the lock all the same. */
+static bool mailbox_has_something(struct tr_mailbox *mailbox, bool answers_only) {
+        return (!answers_only && atomic_load_explicit(&mailbox->has_messages, memory_order_acquire)) ||
+               atomic_load_explicit(&mailbox->has_answers, memory_order_acquire) ||
+               atomic_load_explicit(&mailbox->attention, memory_order_acquire);
+}
+
+static inline void spin_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+}
+
+static bool have_other_cpus(void) {
+        static _Atomic int cpus;
+        int known = atomic_load_explicit(&cpus, memory_order_relaxed);
+        if (!known) {
+                cpu_set_t set;
+                known = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+                atomic_store_explicit(&cpus, known, memory_order_relaxed);
+        }
+        return known > 1;
+}
+
+/* Waits awake for a little while, where the next message is likely to be near: a wake costs more than it. */
+static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t deadline_ns) {
+        uint64_t now = tr_clock_ns();
+        if (now - mailbox->last_message_ns > SPIN_RECENT_NS || !have_other_cpus())
+                return false;
+        uint64_t end = now + SPIN_NS < deadline_ns ? now + SPIN_NS : deadline_ns;
+        for (unsigned int round = 0; round < SPIN_ROUNDS && tr_clock_ns() < end; round++) {
+                for (unsigned int look = 0; look < SPIN_LOOKS; look++) {
+                        if (mailbox_has_something(mailbox, answers_only))
+                                return true;
+                        spin_pause();
+                }
+        }
+        return false;
+}
+
+void tr_mailbox_wait(struct tr_mailbox *mailbox, bool answers_only, uint64_t deadline_ns) {
+        if (mailbox_has_something(mailbox, answers_only) || mailbox_spin(mailbox, answers_only, deadline_ns))
+                return;
+
+        struct timespec until = { .tv_sec = (time_t)(deadline_ns / TR_NS_PER_S), .tv_nsec = (long)(deadline_ns % TR_NS_PER_S) };
+        int r = 0;
+        tr_lock_acquire(&mailbox->lock);
+        while (r == 0 && !mailbox_has_something(mailbox, answers_only)) {
+                mailbox->parked = true;
+                if (deadline_ns == TR_NEVER)
+                        r = pthread_cond_wait(&mailbox->wake, &mailbox->lock.mutex);
+                else
+                        r = pthread_cond_timedwait(&mailbox->wake, &mailbox->lock.mutex, &until);
+        }
+        mailbox->parked = false;
+        tr_lock_release(&mailbox->lock);
+}
+
+void tr_mailbox_close(struct tr_mailbox *mailbox) {
+        tr_lock_acquire(&mailbox->lock);
+        mailbox->closed = true;
+        tr_lock_release(&mailbox->lock);
+}
+
+bool tr_mailbox_is_closed(struct tr_mailbox *mailbox) {
+        tr_lock_acquire(&mailbox->lock);
+        bool closed = mailbox->closed;
+        tr_lock_release(&mailbox->lock);
+        return closed;
+}
+
+void tr_mailbox_close_and_take(struct tr_mailbox *mailbox, struct tr_list *ret_queue, struct tr_list *ret_in_hand,
+                               struct tr_list *ret_answers) {
+        tr_lock_acquire(&mailbox->lock);
+        mailbox->closed = true;
+        mailbox->answers_closed = true;
+        tr_list_splice(ret_queue, &mailbox->queue);
+        tr_list_splice(ret_in_hand, &mailbox->in_hand);
+        tr_list_splice(ret_answers, &mailbox->answers);
+        tr_lock_release(&mailbox->lock);
+}
+
+/* Settles what is in a list, and chains what the caller now has to answer. */
+static void mailbox_settle_locked(struct tr_list *list, struct tr_message **chain_begun, struct tr_message **chain_queued) {
+        struct tr_message *message;
+        tr_list_for_each(message, list, link) {
+                bool begun;
+                if (!tr_message_settle(message, &begun) || !message->asker)
+                        continue;
+                struct tr_message **chain = begun ? chain_begun : chain_queued;
+                message->next_rejected = *chain;
+                *chain = tr_message_ref(message);
+        }
+}
+
+static void reject_chain(struct tr_message *chain, struct tr_failure *failure, enum tr_ran ran) {
+        while (chain) {
+                struct tr_message *next = chain->next_rejected;
+                chain->asker->ops->reject(chain->asker, chain, failure, ran, false);
+                tr_message_unref(chain);
+                chain = next;
+        }
+}
+
+void tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failure) {
+        struct tr_message *begun = NULL, *queued = NULL;
+        tr_lock_acquire(&mailbox->lock);
+        mailbox->closed = true;
+        mailbox_settle_locked(&mailbox->in_hand, &begun, &queued);
+        mailbox_settle_locked(&mailbox->queue, &begun, &queued);
+        tr_lock_release(&mailbox->lock);
+
+        reject_chain(begun, failure, TR_RAN_MAYBE);
+        reject_chain(queued, failure, TR_RAN_NO);
+}
+
+bool tr_mailbox_current_handler(struct tr_mailbox *mailbox, char *ret_name, size_t size) {
+        bool found = false;
+        tr_lock_acquire(&mailbox->lock);
+        for (struct tr_list *at = mailbox->in_hand.prev; at != &mailbox->in_hand && !found; at = at->prev) {
+                struct tr_message *message = tr_container_of(at, struct tr_message, link);
+                if (tr_message_state(message) != TR_MESSAGE_BEGUN || message->handler_len >= size)
+                        continue;
+                memcpy(ret_name, message->data, message->handler_len + 1);
+                found = true;
+        }
+        tr_lock_release(&mailbox->lock);
+        return found;
+}
