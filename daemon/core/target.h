@@ -44,6 +44,7 @@ struct tr_target_ops {
         void (*kill)(struct tr_target *target);
         /* Appends the pairs that `info` knows beyond those of every target; answers how many. */
         uint32_t (*info)(struct tr_target *target, struct tr_writer *writer);
+        bool (*is_busy)(struct tr_target *target);
         /* The last reference is gone. */
         void (*free)(struct tr_target *target);
 };
@@ -63,10 +64,12 @@ struct tr_target {
         char *actor;          /* "module:Name" as it was asked for */
         int64_t since_ms;
 
-        /* The registry's. */
-        struct tr_target *next_by_handle TR_GUARDED_BY(system->registry.lock);
-        struct tr_published *published TR_GUARDED_BY(system->registry.lock);
-        struct tr_list ended_link; /* among the ended that are kept */
+        /* The registry's, guarded by its lock. */
+        struct tr_target *next_by_handle;
+        bool registered;
+        bool withdrawn;                 /* it has ended: no name may be given to it any more */
+        struct tr_published *published; /* its names */
+        _Atomic bool gone; /* nothing is left of it but how it ended: not listed any more */
 
         /* The session's. Guarded by the system's session lock. */
         struct tr_session *session; /* NULL once it has ended */
@@ -75,7 +78,9 @@ struct tr_target {
         struct tr_lock lock; /* nothing else is acquired under it */
         bool ended TR_GUARDED_BY(lock);
         struct tr_failure *failure TR_GUARDED_BY(lock); /* how it ended; NULL: orderly, or it has not */
-        struct tr_list watchers TR_GUARDED_BY(lock);    /* messages of kind TR_MESSAGE_DONE */
+        struct tr_list watchers TR_GUARDED_BY(lock);    /* messages of kind TR_MESSAGE_DONE, each a reference */
+        uint32_t watchers_count TR_GUARDED_BY(lock);
+        uint32_t watchers_swept TR_GUARDED_BY(lock); /* how many were left when those settled elsewhere were last dropped */
 };
 
 /* Fills in a new target with one reference, a fresh handle, not registered. 0 or a negative errno. Texts are copied. */
@@ -94,13 +99,19 @@ enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_me
 /* The failure for a refusal: mailbox-full, not-running, too-large. A new reference. */
 struct tr_failure *tr_post_failure(enum tr_post post);
 
-/* Settles the message (kind TR_MESSAGE_DONE) when the target has ended, at once where it has: nil, or its failure with
- * ran "yes". Takes the reference. */
+/* Settles the message (kind TR_MESSAGE_DONE) when the target has ended, at once where it has: nil, or its failure. Takes the reference. */
 void tr_target_watch(struct tr_target *target, struct tr_message *take_message);
 
-/* It has ended: how, once. Frees its names, leaves its session, keeps it among the ended, tells the watchers. */
-void tr_target_end(struct tr_target *target, struct tr_failure *failure);
+/* It has ended: how (NULL: orderly). Frees its names, leaves its session, keeps it among the ended, tells the watchers. Only
+ * the first call does something; it answers true. The failure is borrowed. */
+bool tr_target_end(struct tr_target *target, struct tr_failure *failure);
 bool tr_target_has_ended(struct tr_target *target);
+
+/* A new reference to how it failed; NULL where it ended orderly or has not ended. */
+struct tr_failure *tr_target_failure(struct tr_target *target);
+
+/* Whether it has work in hand, so that answers from it are to be expected soon. Any thread; a hint. */
+bool tr_target_is_busy(struct tr_target *target);
 
 /* Writes the map that `info` and `list` answer with: what every target has, and what its kind adds. Only strings as keys. */
 void tr_target_write_info(struct tr_target *target, bool plain, struct tr_writer *writer);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Targets: what is common to everything a handle names. How it is reached, how
+ * it ends, who waits for its end, and what is remembered of it after.
+ *
+ * Invariant: `ended` is set once, and from then on nobody is added to
+ * `watchers`: whoever asks later is answered at once.
+ */
+#include "daemon/core/target.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/random.h"
+#include "daemon/core/session.h"
+#include "daemon/core/system.h"
+#include "proto/limits.h"
+
+static const char *const kind_texts[] = {
+        [TR_TARGET_ACTOR] = "actor",
+        [TR_TARGET_POOL] = "pool",
+        [TR_TARGET_CONNECTION] = "connection",
+};
+
+const char *tr_stop_reason_text(enum tr_stop_reason reason) {
+        static const char *const texts[] = {
+                [TR_STOP_ASKED] = "stop",
+                [TR_STOP_SESSION] = "session",
+                [TR_STOP_SHUTDOWN] = "shutdown",
+        };
+        return texts[reason];
+}
+
+int tr_target_init(struct tr_target *target, const struct tr_target_ops *ops, struct tr_system *system, uint32_t owner_uid,
+                   const char *label, const char *actor) {
+        struct tr_handle handle;
+        int r = tr_random_bytes(handle.bytes, sizeof(handle.bytes));
+        if (r < 0)
+                return tr_error_fold(r);
+        handle.bytes[0] = ops->kind == TR_TARGET_POOL ? handle.bytes[0] | 0x80 : handle.bytes[0] & 0x7f;
+
+        char *label_copy = strdup(label);
+        char *actor_copy = strdup(actor);
+        if (!label_copy || !actor_copy) {
+                free(label_copy);
+                free(actor_copy);
+                return tr_error_origin(-ENOMEM);
+        }
+
+        *target = (struct tr_target){
+                .ops = ops,
+                .system = system,
+                .handle = handle,
+                .owner_uid = owner_uid,
+                .label = label_copy,
+                .actor = actor_copy,
+                .since_ms = tr_clock_wall_ms(),
+        };
+        atomic_init(&target->refs, 1);
+        tr_lock_init(&target->lock);
+        tr_list_init(&target->session_link);
+        tr_list_init(&target->watchers);
+        return 0;
+}
+
+void tr_target_deinit(struct tr_target *target) {
+        tr_failure_unref(target->failure);
+        free(target->label);
+        free(target->actor);
+        tr_lock_deinit(&target->lock);
+}
+
+struct tr_target *tr_target_ref(struct tr_target *target) {
+        /* relaxed: who copies a reference has one */
+        if (target)
+                atomic_fetch_add_explicit(&target->refs, 1, memory_order_relaxed);
+        return target;
+}
+
+void tr_target_unref(struct tr_target *target) {
+        if (!target)
+                return;
+        /* acq_rel: the last one sees all that the others did with it */
+        if (atomic_fetch_sub_explicit(&target->refs, 1, memory_order_acq_rel) != 1)
+                return;
+        tr_registry_remove(&target->system->registry, target);
+        target->ops->free(target);
+}
+
+struct tr_failure *tr_post_failure(enum tr_post post) {
+        switch (post) {
+        case TR_POST_FULL:
+                return tr_failure_new(TR_CODE_MAILBOX_FULL, "the mailbox is full");
+        case TR_POST_TOO_LARGE:
+                return tr_failure_new(TR_CODE_TOO_LARGE, "the message is larger than the mailbox may hold (mailbox_bytes)");
+        case TR_POST_CLOSED:
+                return tr_failure_new(TR_CODE_NOT_RUNNING, "the actor is not running");
+        case TR_POST_OK:
+                break;
+        }
+        return tr_failure_new(TR_CODE_INTERNAL, "a message that was taken was also refused");
+}
+
+enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message) {
+        struct tr_list list = TR_LIST_INIT(list);
+        tr_list_append(&list, &take_message->link);
+        enum tr_post post = target->ops->post(target, &list);
+        if (post != TR_POST_OK) {
+                struct tr_failure *failure = tr_post_failure(post);
+                tr_list_unlink(&take_message->link);
+                tr_message_reject(take_message, failure, TR_RAN_NO);
+                tr_failure_unref(failure);
+                tr_message_unref(take_message);
+        }
+        return post;
+}
+
+/* Answers a message that waited for the end. */
+static void watcher_tell(struct tr_message *message, struct tr_failure *failure) {
+        static const uint8_t nil = 0xc0;
+        if (failure)
+                tr_message_reject(message, failure, failure->ran);
+        else
+                tr_message_resolve(message, &nil, sizeof(nil), false);
+        tr_message_unref(message);
+}
+
+/*
+ * Drops the watchers that a deadline or a cancel has settled. Done whenever their number has doubled since the last time, so that
+ * asking again and again costs constant time each and no memory in the end.
+ */
+static void target_sweep_locked(struct tr_target *target, struct tr_list *ret_settled) TR_REQUIRES(target->lock) {
+        if (target->watchers_count < 2 * target->watchers_swept + 16)
+                return;
+        struct tr_message *message;
+        tr_list_for_each(message, &target->watchers, link) {
+                if (tr_message_state(message) != TR_MESSAGE_SETTLED)
+                        continue;
+                tr_list_unlink(&message->link);
+                tr_list_append(ret_settled, &message->link);
+                target->watchers_count--;
+        }
+        target->watchers_swept = target->watchers_count;
+}
+
+static void drop_messages(struct tr_list *list) {
+        struct tr_message *message;
+        tr_list_for_each(message, list, link) {
+                tr_list_unlink(&message->link);
+                tr_message_unref(message);
+        }
+}
+
+void tr_target_watch(struct tr_target *target, struct tr_message *take_message) {
+        struct tr_list settled = TR_LIST_INIT(settled);
+        struct tr_failure *failure = NULL;
+
+        tr_lock_acquire(&target->lock);
+        bool ended = target->ended;
+        if (ended) {
+                failure = tr_failure_ref(target->failure);
+        } else {
+                target_sweep_locked(target, &settled);
+                tr_list_append(&target->watchers, &take_message->link);
+                target->watchers_count++;
+        }
+        tr_lock_release(&target->lock);
+
+        drop_messages(&settled);
+        if (ended)
+                watcher_tell(take_message, failure);
+        tr_failure_unref(failure);
+}
+
+bool tr_target_end(struct tr_target *target, struct tr_failure *failure) {
+        struct tr_list watchers = TR_LIST_INIT(watchers);
+
+        tr_lock_acquire(&target->lock);
+        bool first = !target->ended;
+        if (first) {
+                target->ended = true;
+                target->failure = tr_failure_ref(failure);
+                tr_list_splice(&watchers, &target->watchers);
+                target->watchers_count = 0;
+        }
+        tr_lock_release(&target->lock);
+        if (!first)
+                return false;
+
+        /* What others see of the end comes before they are told of it: a name is free and the session is left by then. */
+        struct tr_system *system = target->system;
+        tr_registry_unpublish_all(&system->registry, target);
+        tr_system_keep_ended(system, target);
+        tr_session_leave(target);
+
+        struct tr_message *message;
+        tr_list_for_each(message, &watchers, link) {
+                tr_list_unlink(&message->link);
+                watcher_tell(message, failure);
+        }
+        return true;
+}
+
+bool tr_target_has_ended(struct tr_target *target) {
+        tr_lock_acquire(&target->lock);
+        bool ended = target->ended;
+        tr_lock_release(&target->lock);
+        return ended;
+}
+
+struct tr_failure *tr_target_failure(struct tr_target *target) {
+        tr_lock_acquire(&target->lock);
+        struct tr_failure *failure = tr_failure_ref(target->failure);
+        tr_lock_release(&target->lock);
+        return failure;
+}
+
+bool tr_target_is_busy(struct tr_target *target) {
+        return target->ops->is_busy && target->ops->is_busy(target);
+}
+
+/* The pairs that every target has. */
+static uint32_t target_write_common(struct tr_target *target, bool plain, struct tr_writer *writer) {
+        uint32_t pairs = 0;
+
+        tr_write_text(writer, "handle");
+        if (plain) {
+                char text[TR_HANDLE_TEXT_MAX + 1];
+                size_t len = tr_handle_format(&target->handle, text);
+                tr_write_str(writer, text, len);
+        } else {
+                tr_write_handle(writer, &target->handle);
+        }
+        tr_write_text(writer, "kind");
+        tr_write_text(writer, kind_texts[target->ops->kind]);
+        tr_write_text(writer, "name");
+        tr_write_string(writer, target->label, strlen(target->label));
+        tr_write_text(writer, "actor");
+        tr_write_text(writer, target->actor);
+        tr_write_text(writer, "since");
+        tr_write_int(writer, target->since_ms);
+        pairs += 5;
+
+        char published[TR_NAME_MAX + 1];
+        if (tr_registry_name_of(&target->system->registry, target, published, sizeof(published))) {
+                tr_write_text(writer, "published");
+                tr_write_text(writer, published);
+                pairs++;
+        }
+
+        struct tr_session *session = tr_session_of(target);
+        if (session) {
+                tr_write_text(writer, "session");
+                tr_write_text(writer, session->name);
+                tr_session_unref(session);
+                pairs++;
+        }
+        return pairs;
+}
+
+void tr_target_write_info(struct tr_target *target, bool plain, struct tr_writer *writer) {
+        struct tr_writer pairs = TR_WRITER_INIT;
+        uint32_t count = target_write_common(target, plain, &pairs);
+        count += target->ops->info(target, &pairs);
+        tr_write_map(writer, count);
+        tr_write_raw(writer, pairs.data, pairs.len);
+        if (tr_writer_error(&pairs))
+                writer->error = tr_writer_error(&pairs);
+        tr_writer_deinit(&pairs);
+}
