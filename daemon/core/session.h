@@ -21,7 +21,9 @@ struct tr_session {
         uint32_t refs;
         bool ending;
         enum tr_stop_reason reason;
+        char name[32];          /* for people: "daemon", "connection", "program" */
         struct tr_list members; /* targets, by session_link */
+        struct tr_list stopped; /* members that were told to stop when it ended */
         uint32_t count;
         /* Called once, on the thread where the last member left after the end, or in tr_session_end(); no lock is held. */
         void (*on_empty)(void *userdata);
@@ -34,13 +36,13 @@ void tr_session_unref(struct tr_session *session);
 
 /* A new reference to the session a target is in, or NULL. */
 struct tr_session *tr_session_of(struct tr_target *target);
-/* Joins; answers whether the session is ending (the caller stops the target then). The target is in none. */
-bool tr_session_join(struct tr_session *session, struct tr_target *target);
+/* Joins; the target is in none. Where the session is ending already, the target is stopped. */
+void tr_session_join(struct tr_session *session, struct tr_target *target);
 /* Moves it to the daemon's own session. Nothing where it has ended. */
 void tr_session_detach(struct tr_target *target);
 void tr_session_leave(struct tr_target *target);
 
-/* Stops all members orderly, those of the daemon's session too; killed after grace_ns. on_empty may be NULL. */
+/* Stops all members orderly; killed after grace_ns. on_empty may be NULL. */
 void tr_session_end(struct tr_session *session, enum tr_stop_reason reason, uint64_t grace_ns, void (*on_empty)(void *userdata),
                     void *userdata);
 /* Kills what is left. */

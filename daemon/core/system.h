@@ -48,8 +48,8 @@ enum tr_event {
 };
 
 struct tr_system_hooks {
-        /* Any thread, no lock held: tr_system_run_due() has to be called sooner than it last said, or a thread waits to be
-         * joined. NULL: nobody runs timers (tests call it themselves). */
+        /* Any thread, perhaps under a lock of the system's (so it must not call back): tr_system_run_due() has to be called
+         * sooner than it last said, or a thread waits to be joined. NULL: nobody runs timers (tests call it themselves). */
         void (*wake)(void *userdata);
         /* Any thread, no lock held: something happened to a target (daemon/watch). May be NULL. */
         void (*event)(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure);
@@ -84,8 +84,8 @@ struct tr_system {
         struct tr_system_user *users TR_GUARDED_BY(lock);
         uint32_t users_count TR_GUARDED_BY(lock);
         struct tr_list reap TR_GUARDED_BY(lock);  /* actors whose thread is over and not joined */
-        struct tr_list ended TR_GUARDED_BY(lock); /* the last targets that ended, oldest first, referenced */
-        uint32_t ended_count TR_GUARDED_BY(lock);
+        struct tr_target **ended TR_GUARDED_BY(lock); /* a ring of the last targets that ended, each a reference */
+        uint32_t ended_at TR_GUARDED_BY(lock);
 
         _Atomic uint64_t heap_bytes; /* of all actors */
         _Atomic uint64_t messages_total;
@@ -95,7 +95,8 @@ struct tr_system {
 /* The behaviour and what hooks point to must outlive it. */
 TR_MUST_CHECK int tr_system_new(const struct tr_system_limits *limits, const struct tr_behaviour *behaviour,
                                 void *behaviour_shared, const struct tr_system_hooks *hooks, struct tr_system **ret_system);
-/* All actors must have ended (tr_system_shutdown) or be stuck; with stuck ones left nothing is freed. Answers how many are. */
+/* Waits for the threads of actors that have ended. With stuck ones left nothing is freed, since they may still come back to
+ * it: answers how many, and the process has to end without it. All sessions are ended and all targets dropped before. */
 uint32_t tr_system_free(struct tr_system *system);
 
 /* Room for one more actor of a user: NULL, or why not (limit, no-memory, shutting-down), the caller's reference. */
@@ -103,10 +104,15 @@ struct tr_failure *tr_system_reserve_actor(struct tr_system *system, uint32_t ui
 void tr_system_release_actor(struct tr_system *system, uint32_t uid);
 uint32_t tr_system_actors(struct tr_system *system);
 
+enum {
+        TR_TIMER_WAS_SET = 1, /* it was set already: it fires at the earlier of both deadlines */
+};
+
 /* Timers of the daemon. They fire on the loop thread, in tr_system_run_due(), no lock held. Any thread sets and clears; a
- * clear does not wait for a timer that is firing. -ENOMEM is told where it is set. */
+ * clear does not wait for a timer that is firing. 0, TR_TIMER_WAS_SET, or -ENOMEM with the timer not set. */
 TR_MUST_CHECK int tr_system_set_timer(struct tr_system *system, struct tr_timer *timer, uint64_t deadline_ns);
-void tr_system_clear_timer(struct tr_system *system, struct tr_timer *timer);
+/* Answers whether it was set and is not any more. */
+bool tr_system_clear_timer(struct tr_system *system, struct tr_timer *timer);
 /* Loop thread: fires what is due, joins threads that are over; answers the next deadline (TR_NEVER: none). */
 uint64_t tr_system_run_due(struct tr_system *system, uint64_t now_ns);
 /* A thread puts itself here last of all. */
@@ -114,8 +120,6 @@ void tr_system_reap(struct tr_system *system, struct tr_actor *actor);
 
 /* No spawn from now on (shutting-down). */
 void tr_system_close(struct tr_system *system);
-/* New references to the actors that are stuck, for the log. */
-uint32_t tr_system_count_stuck(struct tr_system *system);
 /* Keeps an ended target (a new reference of the system's), dropping the oldest beyond the bound. */
 void tr_system_keep_ended(struct tr_system *system, struct tr_target *target);
 
