@@ -20,13 +20,14 @@
  * around it waits in the mailbox until something comes or the next timer is due.
  */
 
-/* Times a behaviour's begin() may end up calling the actor back: which of them is running is not core's affair. */
+/* What runs in an actor. */
 struct tr_behaviour {
         /*
          * All on the actor's own thread, but where it says otherwise. `self` is what open() made.
          *
          * open: makes the runtime and loads the code. 0; or 1 with *ret_failure (not-found, load, fault, no-memory), the
-         * caller's reference. It may make *ret_self in either case, which is freed by close.
+         * caller's reference. *ret_self is set as soon as interrupt() can be answered, which is before the actor's code runs
+         * for the first time; what is set is freed with free(), also after a failure.
          */
         int (*open)(struct tr_actor *actor, void **ret_self, struct tr_failure **ret_failure);
         /* Runs a message that has begun (handler, constructor, close). Every one is ended by exactly one call of
@@ -75,12 +76,15 @@ struct tr_actor_options {
 };
 
 #define TR_ACTOR_FLUSH_MAX 16
+/* Bytes of a handler's name that `info` shows; a longer one is not shown. */
+#define TR_HANDLER_SHOWN_MAX 128
 
 struct tr_actor {
         struct tr_target target; /* first */
         struct tr_asker asker;   /* of what it asks; answers go to its mailbox */
         struct tr_mailbox mailbox;
         pthread_t thread;
+        bool thread_over TR_GUARDED_BY(target.lock); /* it may be joined: no signal may be sent to it any more */
         struct tr_list reap_link;
 
         /* Immutable. */
@@ -92,25 +96,29 @@ struct tr_actor {
         _Atomic uint32_t state;     /* enum tr_actor_state */
         _Atomic bool killed;        /* set once; the turn ends as soon as it can */
         _Atomic bool stop_asked;
-        _Atomic uint32_t stop_reason;
+        _Atomic uint32_t stop_reason; /* enum tr_stop_reason, + 1; 0: none yet */
         _Atomic bool in_turn;
-        _Atomic uint64_t turn_began_ns;
         _Atomic uint64_t heap_bytes; /* kept by the behaviour */
         _Atomic uint64_t messages_total;
-        _Atomic bool thread_over;
+        void *behaviour_info; /* the behaviour's, for its info(): set once by open(), under target.lock; freed with free() */
+
+        struct tr_message *init TR_GUARDED_BY(target.lock); /* strong; until it has ended. Set by its own thread only */
 
         /* Its own thread's. */
         void *self;                  /* the behaviour's */
-        struct tr_message *init;     /* strong; until it has ended */
         struct tr_message *finished; /* to be put away */
-        struct tr_message *current;  /* whose fault it is, where one is raised synchronously */
         struct tr_failure *failure;  /* set: the actor dies of it when control is back in the turn */
         struct tr_message *raised_by; /* the message that raised it, borrowed from what is in hand */
         uint32_t in_progress;        /* begun and not ended */
         bool started;                /* init has ended well */
         bool drained;                /* the behaviour was told of the stop */
         struct tr_message *closing;  /* the close message, in progress or done */
+        bool opened;
         bool over;                   /* the last turn is done */
+        struct tr_message *batch[TR_MAILBOX_BATCH]; /* taken, from batch_at on not begun; borrowed from what is in hand */
+        uint32_t batch_at;
+        uint32_t batch_count;
+        uint64_t next_timer_ns;      /* the behaviour's next */
         struct tr_asker *flush[TR_ACTOR_FLUSH_MAX]; /* answered with `more`, strong */
         uint32_t flush_count;
         bool more;                   /* the present turn has further messages */
@@ -118,7 +126,7 @@ struct tr_actor {
         /* The kill and stop timers, on the loop thread; each holds a reference to the actor while it is set. */
         struct tr_timer stop_timer;
         struct tr_timer kill_timer;
-        uint32_t kill_signals;
+        uint32_t kill_signals; /* loop thread */
 };
 
 /* Once per process, before the first actor: installs the handler of the signal that interrupts. 0 or a negative errno. */
@@ -135,6 +143,8 @@ struct tr_failure *tr_actor_spawn(struct tr_system *system, struct tr_session *s
 
 /* One turn. Its own thread. */
 void tr_actor_turn(struct tr_actor *actor);
+/* Waits for something to do. Its own thread, between two turns. */
+void tr_actor_wait(struct tr_actor *actor);
 
 /* For behaviours, on the actor's own thread: how a message that began has ended. */
 void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const void *value, size_t bytes);
@@ -145,11 +155,27 @@ void tr_actor_fault(struct tr_actor *actor, struct tr_message *message, struct t
 
 static inline bool tr_actor_is_killed(struct tr_actor *actor) {
         /* relaxed: a flag that is only ever raised; who sees it late sees it at the next look */
-        return __atomic_load_n((bool *)&actor->killed, __ATOMIC_RELAXED);
+        return atomic_load_explicit(&actor->killed, memory_order_relaxed);
 }
 
 /* The actor whose thread this is; NULL elsewhere. */
 struct tr_actor *tr_actor_current(void);
+void tr_actor_set_current(struct tr_actor *actor);
+
+/* Between the files of core that make up an actor. */
+
+extern const struct tr_asker_ops tr_actor_asker_ops;
+
+/* Everything it owes is rejected, its target ends, its runtime is freed. Its own thread, or who failed to start one. Takes the
+ * failure; NULL: it stopped orderly. */
+void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure);
+/* The init message, which is the caller's now; NULL where it has ended. */
+struct tr_message *tr_actor_take_init(struct tr_actor *actor);
+/* Forgets that it would be killed if it does not stop in time. */
+void tr_actor_clear_stop(struct tr_actor *actor);
+/* The target's functions. */
+void tr_actor_stop(struct tr_target *target, enum tr_stop_reason reason, uint64_t within_ns);
+void tr_actor_kill(struct tr_target *target);
 
 extern const struct tr_target_ops tr_actor_target_ops;
 

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Actors: the turn, what it owes to whom, and how an actor ends.
+ *
+ * Invariants:
+ *  - A message that begins is ended by exactly one of resolve, refuse, fault, or the actor's end. It is in the mailbox's list of
+ *    what is in hand until a later turn puts it away (INIT and CLOSE are the actor's own, and in no list).
+ *  - Whoever settles a message answers. A cancel, a deadline, or a kill that gave up waiting may have settled it long before the
+ *    handler returns; what that returns is then dropped here.
+ *  - `failure` and `killed` are looked at between messages and never inside: the behaviour comes back to the turn by itself,
+ *    because it raised the failure, or because the kill interrupted it.
+ */
+#include "daemon/core/actor.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/clock.h"
+
+const char *tr_actor_state_text(enum tr_actor_state state) {
+        static const char *const texts[] = {
+                [TR_ACTOR_STARTING] = "starting",
+                [TR_ACTOR_IDLE] = "idle",
+                [TR_ACTOR_RUNNING] = "running",
+                [TR_ACTOR_WAITING] = "waiting",
+                [TR_ACTOR_STOPPING] = "stopping",
+                [TR_ACTOR_STUCK] = "stuck",
+                [TR_ACTOR_ENDED] = "stopping", /* its last breath: it is not listed any more */
+        };
+        return texts[state];
+}
+
+struct tr_message *tr_actor_take_init(struct tr_actor *actor) {
+        tr_lock_acquire(&actor->target.lock);
+        struct tr_message *init = tr_steal(actor->init);
+        tr_lock_release(&actor->target.lock);
+        return init;
+}
+
+/* Answers */
+
+static void actor_flush(struct tr_actor *actor) {
+        for (uint32_t i = 0; i < actor->flush_count; i++) {
+                struct tr_asker *asker = actor->flush[i];
+                if (asker->ops->flush)
+                        asker->ops->flush(asker);
+                asker->ops->unref(asker);
+        }
+        actor->flush_count = 0;
+}
+
+/* Whether an answer to this asker may wait for the end of the turn; if so, it will be flushed then. */
+static bool actor_will_flush(struct tr_actor *actor, struct tr_asker *asker) {
+        if (!actor->more || !asker->ops->flush)
+                return false;
+        for (uint32_t i = actor->flush_count; i-- > 0;)
+                if (actor->flush[i] == asker)
+                        return true;
+        if (actor->flush_count == TR_ACTOR_FLUSH_MAX)
+                actor_flush(actor);
+        asker->ops->ref(asker);
+        actor->flush[actor->flush_count++] = asker;
+        return true;
+}
+
+/* A message has ended: it is put away at the next turn, or, where it is the actor's own, dropped. */
+static void actor_put_away(struct tr_actor *actor, struct tr_message *message) {
+        actor->in_progress--;
+        switch (message->kind) {
+        case TR_MESSAGE_INIT:
+                tr_message_unref(tr_actor_take_init(actor));
+                break;
+        case TR_MESSAGE_CLOSE:
+                break; /* `closing` keeps it, as the mark that the close handler was called */
+        default:
+                message->next_finished = actor->finished;
+                actor->finished = message;
+                break;
+        }
+}
+
+static void actor_announce(struct tr_actor *actor, enum tr_event event, struct tr_failure *failure) {
+        struct tr_system *system = actor->target.system;
+        if (system->hooks.event)
+                system->hooks.event(system->hooks.userdata, event, &actor->target, failure);
+}
+
+void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const void *value, size_t bytes) {
+        bool begun;
+        if (message->kind == TR_MESSAGE_INIT) {
+                actor->started = true;
+                actor_announce(actor, TR_EVENT_STARTED, NULL);
+        }
+        if (tr_message_settle(message, &begun) && message->asker)
+                message->asker->ops->resolve(message->asker, message, value, bytes, actor_will_flush(actor, message->asker));
+        actor_put_away(actor, message);
+}
+
+void tr_actor_refuse(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {
+        struct tr_system *system = actor->target.system;
+        bool begun;
+        if (system->hooks.refused)
+                system->hooks.refused(system->hooks.userdata, &actor->target, take_failure->code);
+        if (tr_message_settle(message, &begun) && message->asker)
+                message->asker->ops->reject(message->asker, message, take_failure, take_failure->ran,
+                                            actor_will_flush(actor, message->asker));
+        tr_failure_unref(take_failure);
+        actor_put_away(actor, message);
+}
+
+void tr_actor_fault(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {
+        if (actor->failure) { /* the first one is what it dies of */
+                tr_failure_unref(take_failure);
+                return;
+        }
+        actor->failure = take_failure;
+        actor->raised_by = message;
+}
+
+/* What an actor asked is answered into its own mailbox. */
+
+static struct tr_actor *actor_of_asker(struct tr_asker *asker) {
+        return tr_container_of(asker, struct tr_actor, asker);
+}
+
+static void actor_asker_resolve(struct tr_asker *asker, struct tr_message *message, const void *value, size_t bytes, bool more) {
+        tr_mailbox_post_answer(&actor_of_asker(asker)->mailbox, tr_answer_new(message->ask.id, value, bytes));
+}
+
+static void actor_asker_reject(struct tr_asker *asker, struct tr_message *message, struct tr_failure *failure, enum tr_ran ran,
+                               bool more) {
+        tr_mailbox_post_answer(&actor_of_asker(asker)->mailbox, tr_answer_new_failure(message->ask.id, failure, ran));
+}
+
+static void actor_asker_ref(struct tr_asker *asker) {
+        tr_target_ref(&actor_of_asker(asker)->target);
+}
+
+static void actor_asker_unref(struct tr_asker *asker) {
+        tr_target_unref(&actor_of_asker(asker)->target);
+}
+
+const struct tr_asker_ops tr_actor_asker_ops = {
+        .resolve = actor_asker_resolve,
+        .reject = actor_asker_reject,
+        .ref = actor_asker_ref,
+        .unref = actor_asker_unref,
+};
+
+/* The turn */
+
+static bool actor_is_doomed(struct tr_actor *actor) {
+        return actor->failure || tr_actor_is_killed(actor);
+}
+
+static void actor_begin(struct tr_actor *actor, struct tr_message *message) {
+        actor->in_progress++;
+        /* relaxed: figures for people */
+        atomic_fetch_add_explicit(&actor->messages_total, 1, memory_order_relaxed);
+        actor->target.system->behaviour->begin(actor->self, message);
+}
+
+static void actor_open(struct tr_actor *actor) {
+        struct tr_failure *failure = NULL;
+        actor->opened = true;
+        actor->next_timer_ns = TR_NEVER;
+        if (actor->target.system->behaviour->open(actor, &actor->self, &failure) != 0) {
+                tr_actor_fault(actor, actor->init,
+                               failure ? failure : tr_failure_new(TR_CODE_INTERNAL, "the actor's runtime could not be opened"));
+                return;
+        }
+        if (actor_is_doomed(actor))
+                return;
+        tr_message_begin(actor->init);
+        actor_begin(actor, actor->init);
+}
+
+/* New messages are for an actor that has started and is not at its bound of handlers in progress. */
+static bool actor_answers_only(struct tr_actor *actor) {
+        return !actor->started || actor->in_progress >= actor->async_max || actor->batch_at < actor->batch_count;
+}
+
+static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
+        struct tr_answer *answer;
+        tr_list_for_each(answer, answers, link) {
+                tr_list_unlink(&answer->link);
+                if (actor_is_doomed(actor))
+                        tr_answer_free(answer);
+                else
+                        actor->target.system->behaviour->answered(actor->self, answer);
+        }
+}
+
+static void actor_run_messages(struct tr_actor *actor) {
+        while (actor->batch_at < actor->batch_count && actor->in_progress < actor->async_max && !actor_is_doomed(actor)) {
+                struct tr_message *message = actor->batch[actor->batch_at++];
+                actor->more = actor->batch_at < actor->batch_count;
+                if (tr_mailbox_begin(&actor->mailbox, message)) {
+                        actor_begin(actor, message);
+                } else {
+                        actor->in_progress++;
+                        actor_put_away(actor, message);
+                }
+        }
+}
+
+static void actor_run(struct tr_actor *actor) {
+        const struct tr_behaviour *behaviour = actor->target.system->behaviour;
+        struct tr_list answers = TR_LIST_INIT(answers);
+        bool answers_only = actor_answers_only(actor);
+        struct tr_message *finished = actor->finished;
+
+        actor->finished = NULL;
+        if (actor->batch_at == actor->batch_count)
+                actor->batch_at = actor->batch_count = 0;
+        uint32_t taken = tr_mailbox_take(&actor->mailbox, answers_only, finished, actor->batch + actor->batch_count, &answers);
+        actor->batch_count += taken;
+
+        if (atomic_load_explicit(&actor->mailbox.answer_lost, memory_order_acquire))
+                tr_actor_fault(actor, NULL, tr_failure_new(TR_CODE_NO_MEMORY, "an answer was lost for want of memory"));
+        actor->more = true;
+        actor_run_answers(actor, &answers);
+        if (!actor_is_doomed(actor))
+                actor->next_timer_ns = behaviour->run_timers(actor->self, tr_clock_ns());
+        actor_flush(actor); /* what is ready does not wait for what begins now */
+        actor_run_messages(actor);
+        if (!actor_is_doomed(actor))
+                actor->next_timer_ns = behaviour->run_timers(actor->self, tr_clock_ns());
+}
+
+/* The end */
+
+/* Rejects what the actor owed, leaving nothing in the list. `failure` NULL: it stopped orderly. */
+static void actor_reject_list(struct tr_actor *actor, struct tr_list *list, struct tr_failure *failure) {
+        struct tr_message *message;
+        tr_list_for_each(message, list, link) {
+                tr_list_unlink(&message->link);
+                tr_message_reject(message, failure, message == actor->raised_by ? failure->ran : TR_RAN_MAYBE);
+                tr_message_unref(message);
+        }
+}
+
+static enum tr_event actor_end_event(struct tr_failure *failure) {
+        if (!failure)
+                return TR_EVENT_STOPPED;
+        return failure->code == TR_CODE_KILLED ? TR_EVENT_KILLED : TR_EVENT_FAULTED;
+}
+
+void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
+        struct tr_system *system = actor->target.system;
+        struct tr_list queue = TR_LIST_INIT(queue), in_hand = TR_LIST_INIT(in_hand), answers = TR_LIST_INIT(answers);
+        struct tr_failure *owed = take_failure ? tr_failure_ref(take_failure)
+                                               : tr_failure_new(TR_CODE_STOPPED, "the actor stopped before it answered this");
+
+        tr_mailbox_close_and_take(&actor->mailbox, &queue, &in_hand, &answers);
+        tr_actor_clear_stop(actor);
+        atomic_store(&actor->state, TR_ACTOR_ENDED);
+        atomic_store_explicit(&actor->target.gone, true, memory_order_relaxed);
+        tr_system_release_actor(system, actor->target.owner_uid);
+        actor_flush(actor);
+        actor_reject_list(actor, &in_hand, owed);
+        actor_reject_list(actor, &queue, owed);
+        struct tr_message *init = tr_actor_take_init(actor);
+        if (init)
+                tr_message_reject(init, owed, owed->ran);
+        tr_message_unref(init);
+        /* Nobody heard of one whose thread never ran. */
+        if (actor->opened)
+                actor_announce(actor, actor_end_event(take_failure), take_failure);
+        tr_target_end(&actor->target, take_failure);
+
+        struct tr_answer *answer;
+        tr_list_for_each(answer, &answers, link) {
+                tr_list_unlink(&answer->link);
+                tr_answer_free(answer);
+        }
+        tr_message_unref(actor->closing);
+        actor->closing = NULL;
+        actor->finished = NULL; /* they were in hand */
+        if (actor->self)
+                system->behaviour->free(actor->self);
+        actor->self = NULL;
+        tr_failure_unref(owed);
+        tr_failure_unref(take_failure);
+        actor->over = true;
+}
+
+/* Calls the actor's close handler, once. Without memory for the call there is none, and the actor ends as if it had none. */
+static void actor_close(struct tr_actor *actor) {
+        const char *reason = tr_stop_reason_text((enum tr_stop_reason)(atomic_load(&actor->stop_reason) - 1));
+        struct tr_writer argument = TR_WRITER_INIT;
+        tr_write_text(&argument, reason);
+        if (!tr_writer_error(&argument))
+                actor->closing = tr_message_new(TR_MESSAGE_CLOSE, "close", strlen("close"), argument.data, argument.len, 1);
+        tr_writer_deinit(&argument);
+        if (!actor->closing)
+                return;
+        actor->closing->internal = true;
+        tr_message_begin(actor->closing);
+        actor_begin(actor, actor->closing);
+}
+
+/* Whether something that is in progress can still go on: a handler of its own, or what a handler waits for. */
+static bool actor_can_go_on(struct tr_actor *actor) {
+        return actor->target.system->behaviour->pending(actor->self) > 0 ||
+               atomic_load_explicit(&actor->mailbox.has_answers, memory_order_acquire);
+}
+
+/* Whether nothing is queued. After the mailbox was closed it stays so. */
+static bool actor_is_drained(struct tr_actor *actor) {
+        return actor->batch_at == actor->batch_count &&
+               !atomic_load_explicit(&actor->mailbox.has_messages, memory_order_acquire);
+}
+
+/* One step of an orderly stop. True where the actor is to end now. */
+static bool actor_stop_step(struct tr_actor *actor) {
+        if (!actor->drained) {
+                actor->drained = true;
+                actor->target.system->behaviour->drain(actor->self);
+        }
+        if (actor->started && !actor_is_drained(actor))
+                return false;
+        if (actor->in_progress > 0)
+                return !actor_can_go_on(actor);
+        if (!actor->closing && actor->started) {
+                actor_close(actor);
+                if (actor_is_doomed(actor))
+                        return false;
+                return actor->in_progress == 0 || !actor_can_go_on(actor);
+        }
+        return true;
+}
+
+/* A program is over when its main has returned and nothing is pending in it. */
+static bool actor_program_is_over(struct tr_actor *actor) {
+        return actor->program && actor->started && actor->in_progress == 0 && actor_is_drained(actor) && !actor_can_go_on(actor);
+}
+
+/* Decides, after the actor's code has run, whether it lives on. */
+static void actor_judge(struct tr_actor *actor) {
+        if (tr_actor_is_killed(actor)) {
+                tr_actor_end(actor, tr_failure_new(TR_CODE_KILLED, "the actor was killed"));
+        } else if (actor->failure) {
+                tr_actor_end(actor, tr_steal(actor->failure));
+        } else if (actor_program_is_over(actor)) {
+                tr_actor_end(actor, NULL);
+        } else if (atomic_load(&actor->stop_asked)) {
+                bool over = actor_stop_step(actor);
+                if (actor_is_doomed(actor)) /* the close handler raised, or was killed */
+                        actor_judge(actor);
+                else if (over)
+                        tr_actor_end(actor, NULL);
+        }
+}
+
+static enum tr_actor_state actor_resting_state(struct tr_actor *actor) {
+        if (atomic_load(&actor->stop_asked))
+                return TR_ACTOR_STOPPING;
+        if (!actor->started)
+                return TR_ACTOR_STARTING;
+        return actor->in_progress > 0 ? TR_ACTOR_WAITING : TR_ACTOR_IDLE;
+}
+
+/* States change here only, but for STUCK, which a kill that gave up sets from outside and which stays. */
+static void actor_enter_state(struct tr_actor *actor, enum tr_actor_state state) {
+        uint32_t before = atomic_load_explicit(&actor->state, memory_order_relaxed);
+        while (before != TR_ACTOR_STUCK && before != TR_ACTOR_ENDED &&
+               !atomic_compare_exchange_weak_explicit(&actor->state, &before, state, memory_order_relaxed, memory_order_relaxed))
+                ;
+}
+
+void tr_actor_turn(struct tr_actor *actor) {
+        if (actor->started && !atomic_load(&actor->stop_asked))
+                actor_enter_state(actor, TR_ACTOR_RUNNING);
+        /* seq_cst, as is `killed`: either the kill sees the turn and signals it, or the turn sees the kill */
+        atomic_store(&actor->in_turn, true);
+        if (!atomic_load(&actor->killed)) {
+                if (!actor->opened)
+                        actor_open(actor);
+                if (!actor_is_doomed(actor))
+                        actor_run(actor);
+        }
+        actor_judge(actor);
+        actor_flush(actor);
+        atomic_store(&actor->in_turn, false);
+        actor_enter_state(actor, actor_resting_state(actor));
+}
+
+void tr_actor_wait(struct tr_actor *actor) {
+        /* What a bound on handlers in progress kept in the batch begins as soon as one of them ends. */
+        if (actor->batch_at < actor->batch_count && actor->in_progress < actor->async_max)
+                return;
+        /* What is finished is put away first, by one more turn, so that an idle actor keeps nothing of anybody. */
+        if (actor->finished)
+                return;
+        tr_mailbox_wait(&actor->mailbox, actor_answers_only(actor), actor->next_timer_ns);
+}

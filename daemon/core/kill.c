@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stopping and killing actors from outside. Both travel beside the mailbox's
+ * limits: a flag, and a call for attention.
+ *
+ * A kill reaches code that is running by a signal to the actor's thread, whose
+ * handler asks the behaviour to make it give up at its next instruction. One
+ * signal can fall between a check and a system call, or into a switch of
+ * coroutines; so it is repeated until the turn has ended. An actor that does
+ * not return (a long C function) is marked stuck: its askers are answered, its
+ * name is free, its session goes on without it, and whenever it comes back it
+ * ends.
+ *
+ * Each timer holds a reference to the actor while it is set.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/core/actor.h"
+
+#define KILL_SIGNAL SIGUSR1
+#define KILL_REPEAT_NS (20 * TR_NS_PER_MS)
+/* Signals until an actor counts as stuck: one second. */
+#define KILL_SIGNALS_STUCK 50
+/* How often a stuck one is tried. */
+#define KILL_STUCK_REPEAT_NS TR_NS_PER_S
+
+/* Read by the signal handler, on the thread whose it is: local-exec in the daemon, so no allocation hides in the access. */
+static _Thread_local struct tr_actor *current_actor;
+
+struct tr_actor *tr_actor_current(void) {
+        return current_actor;
+}
+
+void tr_actor_set_current(struct tr_actor *actor) {
+        current_actor = actor;
+        /* The handler runs on this thread: the compiler must not move the store past what it protects. */
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void on_kill_signal(int signal) {
+        int saved_errno = errno;
+        struct tr_actor *actor = current_actor;
+        if (actor && atomic_load(&actor->killed) && atomic_load(&actor->in_turn) && actor->self)
+                actor->target.system->behaviour->interrupt(actor->self);
+        errno = saved_errno;
+}
+
+int tr_actor_install_signal(void) {
+        /* No SA_RESTART: a blocking system call is to come back. */
+        struct sigaction action = { .sa_handler = on_kill_signal };
+        sigemptyset(&action.sa_mask);
+        if (sigaction(KILL_SIGNAL, &action, NULL) < 0)
+                return tr_error_origin(-errno);
+        return 0;
+}
+
+static void actor_signal(struct tr_actor *actor) {
+        tr_lock_acquire(&actor->target.lock);
+        if (!actor->thread_over && atomic_load(&actor->in_turn))
+                pthread_kill(actor->thread, KILL_SIGNAL);
+        tr_lock_release(&actor->target.lock);
+}
+
+static bool actor_has_ended(struct tr_actor *actor) {
+        return atomic_load(&actor->state) == TR_ACTOR_ENDED;
+}
+
+/* Everybody who waits for it is told; it ends by itself should it come back. */
+static void actor_give_up(struct tr_actor *actor) {
+        struct tr_system *system = actor->target.system;
+        uint32_t state = atomic_load(&actor->state);
+        do {
+                if (state == TR_ACTOR_ENDED)
+                        return;
+        } while (!atomic_compare_exchange_weak(&actor->state, &state, TR_ACTOR_STUCK));
+
+        char handle[TR_HANDLE_SHORT + 1];
+        tr_handle_format_short(&actor->target.handle, handle);
+        struct tr_log_context context = { .actor = actor->target.label, .handle = handle };
+        tr_log_with(TR_LOG_WARNING, &context, "the actor was killed and does not return from a C function: it is stuck");
+        if (system->hooks.event)
+                system->hooks.event(system->hooks.userdata, TR_EVENT_STUCK, &actor->target, NULL);
+
+        struct tr_failure *failure = tr_failure_new(TR_CODE_KILLED, "the actor was killed");
+        struct tr_message *init = tr_actor_take_init(actor);
+        if (init)
+                tr_message_reject(init, failure, failure->ran);
+        tr_message_unref(init);
+        tr_mailbox_reject_all(&actor->mailbox, failure);
+        tr_target_end(&actor->target, failure);
+        tr_failure_unref(failure);
+}
+
+static void actor_repeat_kill(struct tr_actor *actor);
+
+/* Drops the timer's reference, or hands it on to the next one. */
+static void on_kill_timer(struct tr_timer *timer) {
+        struct tr_actor *actor = tr_container_of(timer, struct tr_actor, kill_timer);
+        if (!actor_has_ended(actor)) {
+                actor_signal(actor);
+                if (atomic_load(&actor->in_turn) && ++actor->kill_signals == KILL_SIGNALS_STUCK)
+                        actor_give_up(actor);
+                actor_repeat_kill(actor);
+        }
+        tr_target_unref(&actor->target);
+}
+
+static void actor_repeat_kill(struct tr_actor *actor) {
+        uint64_t after_ns = actor->kill_signals < KILL_SIGNALS_STUCK ? KILL_REPEAT_NS : KILL_STUCK_REPEAT_NS;
+        tr_target_ref(&actor->target);
+        actor->kill_timer.fire = on_kill_timer;
+        if (tr_system_set_timer(actor->target.system, &actor->kill_timer, tr_clock_deadline_ns(after_ns)) != 0)
+                tr_target_unref(&actor->target);
+}
+
+void tr_actor_kill(struct tr_target *target) {
+        struct tr_actor *actor = (struct tr_actor *)target;
+        if (tr_target_has_ended(target) || atomic_exchange(&actor->killed, true))
+                return;
+        tr_mailbox_close(&actor->mailbox);
+        tr_mailbox_call_attention(&actor->mailbox);
+        actor_signal(actor);
+        actor_repeat_kill(actor);
+}
+
+static void on_stop_timer(struct tr_timer *timer) {
+        struct tr_actor *actor = tr_container_of(timer, struct tr_actor, stop_timer);
+        tr_actor_kill(&actor->target);
+        tr_target_unref(&actor->target);
+}
+
+void tr_actor_clear_stop(struct tr_actor *actor) {
+        if (tr_system_clear_timer(actor->target.system, &actor->stop_timer))
+                tr_target_unref(&actor->target);
+}
+
+void tr_actor_stop(struct tr_target *target, enum tr_stop_reason reason, uint64_t within_ns) {
+        struct tr_actor *actor = (struct tr_actor *)target;
+        if (tr_target_has_ended(target))
+                return;
+        /* A program's main is no handler that others wait for: it is interrupted. */
+        if (actor->program) {
+                tr_actor_kill(target);
+                return;
+        }
+        if (within_ns != TR_NEVER) {
+                tr_target_ref(target);
+                actor->stop_timer.fire = on_stop_timer;
+                if (tr_system_set_timer(target->system, &actor->stop_timer, tr_clock_deadline_ns(within_ns)) != 0)
+                        tr_target_unref(target);
+        }
+        uint32_t none = 0;
+        atomic_compare_exchange_strong(&actor->stop_reason, &none, (uint32_t)reason + 1);
+        tr_mailbox_close(&actor->mailbox);
+        atomic_store(&actor->stop_asked, true);
+        tr_mailbox_call_attention(&actor->mailbox);
+}
