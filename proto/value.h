@@ -69,7 +69,7 @@ static inline struct tr_reader tr_reader(const void *data, size_t bytes) {
  * TR_READ_*, with the reader where it was and *ret_token untouched. */
 __attribute__((warn_unused_result)) int tr_read(struct tr_reader *reader, struct tr_token *ret_token);
 
-/* Moves past one whole value with all that is in it, without recursion. */
+/* Moves past one whole value with all that is in it, without recursion. Answers as tr_read() does. */
 __attribute__((warn_unused_result)) int tr_read_skip(struct tr_reader *reader);
 
 /* Whether a token is a str or bin that equals the text. Where the protocol
@@ -99,6 +99,11 @@ size_t tr_time_format(const struct tr_time *time, char text[static TR_TIME_TEXT_
 bool tr_message_decode(const uint8_t *payload, size_t len, struct tr_handle *ret_handle, const char **ret_handler,
                        size_t *ret_handler_len);
 
+/* Reads the payload of a TR_EXT_INSTANCE as far as its fields: ret_fields stands before the first of *ret_pairs
+ * keys, and whoever reads them sees to it that the payload ends behind the last. *ret_name points into the payload. */
+bool tr_instance_decode(const uint8_t *payload, size_t len, const char **ret_name, size_t *ret_name_len,
+                        struct tr_reader *ret_fields, uint32_t *ret_pairs);
+
 /*
  * The writer. Every write appends; the first that fails for want of memory is
  * remembered, later ones do nothing, and the caller looks once at the end
@@ -113,7 +118,7 @@ struct tr_writer {
 
 #define TR_WRITER_INIT ((struct tr_writer){ 0 })
 
-/* Forgets what was written and keeps the memory. */
+/* Forgets what was written, and its failure, and keeps the memory. */
 void tr_writer_reset(struct tr_writer *writer);
 /* Frees the memory; the writer may be used again. NULL and empty are fine. */
 void tr_writer_deinit(struct tr_writer *writer);
@@ -146,10 +151,17 @@ void tr_write_handle(struct tr_writer *writer, const struct tr_handle *handle);
 void tr_write_message(struct tr_writer *writer, const struct tr_handle *handle, const char *handler, size_t handler_len);
 void tr_write_time(struct tr_writer *writer, const struct tr_time *time);
 
+/* A float as text in the fewest digits that read back as the same number ("0.1", "1e+300", "inf", "nan"), with a point
+ * in every locale. An integral one looks like an integer. Answers the length. */
+#define TR_FLOAT_TEXT_MAX 32
+size_t tr_float_format(double number, char text[static TR_FLOAT_TEXT_MAX]);
+
 /* Copies one value (not more) from the reader in the plain form that clients get
  * who did not ask for typed ones: a handle as its text, a message as [text,
  * handler], an instance as the map of its fields, a timestamp as RFC 3339 text,
- * map keys as text. 0, TR_READ_*, or -ENOMEM. */
+ * map keys as text (integers in decimal, floats by tr_float_format, true and false),
+ * and strings that are no UTF-8 as bin. 0, -ENOMEM, or TR_READ_* with reader and writer
+ * as they were: TR_READ_INVALID also for what the scanner lets nobody send. */
 __attribute__((warn_unused_result)) int tr_write_plain(struct tr_writer *writer, struct tr_reader *reader);
 
 #endif
