@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures Troupe beside its peers, prints a table, and writes JSON: run.py [--rounds N] [--json FILE]
+
+One round measures every subject once, each for about a second, so that what else happens on the machine meets the subject and
+its peer alike. A row's ratio is the median of its rounds' ratios; its figures are medians too.
+
+docs/performance.md describes the rows. A peer that is not installed is skipped, and the rows that need it say so.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ["TROUPE_BUILD"])
+SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
+sys.path.insert(0, str(SOURCE / "tests" / "integration"))
+
+import harness  # noqa: E402
+
+ROUND_TRIPS = 20_000
+ASKS = 1_000_000
+SENDS = 2_000_000
+REDIS_CALLS = 500_000
+
+REDIS_COUNTER = """#!lua name=bench
+redis.register_function('bump', function(keys) return redis.call('INCR', keys[1]) end)
+"""
+
+
+def measured(program, *arguments):
+    """What one of the measuring programs prints."""
+    command = [str(BUILD / "bench" / program), *map(str, arguments)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+class Redis:
+    """A private Redis with the counter as a function."""
+
+    def __init__(self, directory):
+        self.socket = str(pathlib.Path(directory) / "redis.sock")
+        self.server = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "no", "--dir", directory],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        if not any("eady to accept connections" in line for line in self.server.stdout):
+            raise RuntimeError("redis-server did not start")
+        subprocess.run(["redis-cli", "-s", self.socket, "-x", "FUNCTION", "LOAD"], input=REDIS_COUNTER, text=True, check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def fcall(self, calls, depth):
+        """FCALLs of the counter on one connection: per second, and the median latency."""
+        command = ["redis-benchmark", "-s", self.socket, "-c", "1", "-P", str(depth), "-n", str(calls), "--csv",
+                   "FCALL", "bump", "1", "counter"]
+        header, *_, values = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip().splitlines()
+        row = dict(zip(header.replace('"', "").split(","), values.replace('"', "").rsplit(",", header.count(","))))
+        return {"per_second": float(row["rps"]), "p50_us": float(row["p50_latency_ms"]) * 1000}
+
+    def close(self):
+        self.server.terminate()
+        self.server.wait()
+        self.server.stdout.close()
+
+
+class Row:
+    """One line of the table: a subject's figure beside a peer's."""
+
+    def __init__(self, name, figure, subject, peer, at_most=None, at_least=None):
+        self.name, self.figure, self.subject, self.peer = name, figure, subject, peer
+        self.at_most, self.at_least = at_most, at_least
+
+    def judge(self, rounds):
+        """The row's result, or why there is none, out of the rounds' measurements."""
+        if self.peer not in rounds[0]:
+            return {"name": self.name, "skipped": f"{self.peer.split()[0]} is not installed"}
+        ours = [r[self.subject][self.figure] for r in rounds]
+        theirs = [r[self.peer][self.figure] for r in rounds]
+        ratio = statistics.median(a / b for a, b in zip(ours, theirs))
+        return {"name": self.name, "figure": self.figure, "peer": self.peer,
+                "ours": statistics.median(ours), "theirs": statistics.median(theirs), "ratio": round(ratio, 3),
+                "at_most": self.at_most, "at_least": self.at_least,
+                "reached": ratio <= self.at_most if self.at_most else ratio >= self.at_least}
+
+
+ROWS = [
+    Row("ask-1-p50", "p50_us", "ask", "echo thread", at_most=1.1),
+    Row("ask-1-p50-redis", "p50_us", "ask", "redis 1", at_most=1.0),
+    Row("ask-1-p99", "p99_us", "ask", "echo raw", at_most=2.0),
+    Row("ask-256", "per_second", "asks", "redis 256", at_least=4.0),
+    Row("send", "per_second", "sends", "redis 256", at_least=5.2),
+]
+
+
+def one_round(socket, counter, redis):
+    """Everything once; the names are those that rows speak of."""
+    results = {
+        "echo raw": measured("echo", "raw", ROUND_TRIPS),
+        "echo thread": measured("echo", "thread", ROUND_TRIPS),
+        "ask": measured("ask", socket, counter, ROUND_TRIPS),
+        "echo parking": measured("echo", "parking", ROUND_TRIPS),
+        "asks": measured("asks", socket, counter, 256, ASKS),
+        "sends": measured("sends", socket, counter, SENDS),
+    }
+    if redis:
+        results["redis 1"] = redis.fcall(ROUND_TRIPS, 1)
+        results["redis 256"] = redis.fcall(REDIS_CALLS, 256)
+    return results
+
+
+def measure(rounds):
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        redis = None
+        if shutil.which("redis-server") and shutil.which("redis-benchmark"):
+            redis = stack.enter_context(contextlib.closing(Redis(directory)))
+        daemon = stack.enter_context(harness.Daemon(path=[SOURCE / "examples"]))
+        spawn = [str(BUILD / "troupe"), "-S", daemon.socket, "spawn", "counter"]
+        counter = subprocess.run(spawn, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        return [one_round(daemon.socket, counter, redis) for _ in range(rounds)]
+
+
+def print_table(rows):
+    print(f"{'row':18} {'troupe':>12} {'peer':>12}  {'beside':14} {'ratio':>6}  to reach")
+    for row in rows:
+        if "skipped" in row:
+            print(f"{row['name']:18} skipped: {row['skipped']}")
+            continue
+        unit, digits = ("us", 1) if row["figure"].endswith("_us") else ("/s", 0)
+        reach = f"at most {row['at_most']}" if row["at_most"] else f"at least {row['at_least']}"
+        print(f"{row['name']:18} {row['ours']:>10,.{digits}f}{unit} {row['theirs']:>10,.{digits}f}{unit}  {row['peer']:14} "
+              f"{row['ratio']:>6.2f}  {reach}{'' if row['reached'] else '  NOT REACHED'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=pathlib.Path)
+    arguments = parser.parse_args()
+
+    rounds = measure(arguments.rounds)
+    rows = [row.judge(rounds) for row in ROWS]
+    print_table(rows)
+    if arguments.json:
+        result = {"cpus": len(os.sched_getaffinity(0)), "rows": rows, "rounds": rounds}
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
