@@ -153,7 +153,7 @@ void tr_write_time(struct tr_writer *writer, const struct tr_time *time);
 
 /* A float as text in the fewest digits that read back as the same number ("0.1", "1e+300", "inf", "nan"), with a point
  * in every locale. An integral one looks like an integer. Answers the length. */
-#define TR_FLOAT_TEXT_MAX 32
+#define TR_FLOAT_TEXT_MAX 40
 size_t tr_float_format(double number, char text[static TR_FLOAT_TEXT_MAX]);
 
 /* Copies one value (not more) from the reader in the plain form that clients get

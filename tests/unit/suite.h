@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_TESTS_UNIT_SUITE_H
+#define TR_TESTS_UNIT_SUITE_H
+
+#include <check.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* Runs a suite of one case; answers what main() returns. */
+static inline int suite_run(const char *name, const TTest *const *tests, size_t count) {
+        Suite *suite = suite_create(name);
+        TCase *tcase = tcase_create(name);
+        SRunner *runner;
+        int failed;
+
+        for (size_t i = 0; i < count; i++)
+                tcase_add_test(tcase, tests[i]);
+        suite_add_tcase(suite, tcase);
+        runner = srunner_create(suite);
+        srunner_run_all(runner, CK_NORMAL);
+        failed = srunner_ntests_failed(runner);
+        srunner_free(runner);
+        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* The rest of a test program: suite_main("name", test, test, ...) */
+#define suite_main(name, ...)                                                              \
+        int main(void) {                                                                   \
+                const TTest *const tests[] = { __VA_ARGS__ };                              \
+                return suite_run(name, tests, sizeof(tests) / sizeof(tests[0]));           \
+        }                                                                                  \
+        _Static_assert(1, "takes the semicolon")
+
+#endif
