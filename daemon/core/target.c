@@ -121,10 +121,13 @@ enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_me
 /* Answers a message that waited for the end. */
 static void watcher_tell(struct tr_message *message, struct tr_failure *failure) {
         static const uint8_t nil = 0xc0;
-        if (failure)
-                tr_message_reject(message, failure, failure->ran);
-        else
-                tr_message_resolve(message, &nil, sizeof(nil), false);
+        /* What it waited for has happened: the failure's own `ran` is told, not that of a message nobody looked at. */
+        if (tr_message_begin(message)) {
+                if (failure)
+                        tr_message_reject(message, failure, failure->ran);
+                else
+                        tr_message_resolve(message, &nil, sizeof(nil), false);
+        }
         tr_message_unref(message);
 }
 
