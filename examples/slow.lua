@@ -6,7 +6,7 @@ local troupe = require "troupe"
 local Slow = troupe.actor "Slow"
 
 function Slow:init(ms)
-  self.ms = ms or 20
+  self.ms = ms or 100
   self.seen = {}
 end
 

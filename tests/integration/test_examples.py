@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples print what the documentation says: as programs, through the troupe command, and through a client of raw frames."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
+BUILD = pathlib.Path(os.environ["TROUPE_BUILD"])
+EXAMPLES = SOURCE / "examples"
+
+# Between the starts of two asks that were sent together, on a machine that is busy otherwise, no more than this passes.
+SLOW_MS = 1000
+TEXT = "the cat, the dog and the bird\nA dog is a dog\n\nno cat\n"
+
+
+def run(*command, **options):
+    """What a command prints; it must succeed, and say nothing on standard error."""
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120,
+                          **({"stdin": subprocess.DEVNULL} | options if "input" not in options else options))
+    if done.returncode != 0 or done.stderr:
+        raise AssertionError(f"{command} exited {done.returncode}: {done.stderr}{done.stdout}")
+    return done.stdout
+
+
+def counted(text):
+    """The words of a text as [[word, count], …], the commonest first."""
+    counts = collections.Counter(re.findall(r"[a-z]+", text.lower()))
+    return [[word, count] for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+
+
+class AsPrograms(unittest.TestCase):
+    def program(self, name, *arguments):
+        return run(BUILD / "trouped", "run", EXAMPLES / f"{name}.lua", *arguments)
+
+    def test_counter(self):
+        self.assertEqual(self.program("counter"), "3\n")
+
+    def test_squarers(self):
+        self.assertEqual(self.program("squarers"), "1, 4, 9, 16\n")
+
+    def test_ledger(self):
+        self.assertEqual(self.program("ledger"), "17\npetty cash: 2 entries\n")
+
+    def test_slow(self):
+        self.assertEqual(self.program("slow"), "start a, start b, end a, end b\n")
+
+    def test_wordcount(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(TEXT)
+            file.flush()
+            printed = self.program("wordcount", file.name, 3)
+        self.assertEqual([[line.split()[0], int(line.split()[1])] for line in printed.splitlines()], counted(TEXT)[:3])
+
+    def test_wordcount_of_more_lines_than_a_mailbox_holds(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("one two\n" * 100_000)
+            file.flush()
+            self.assertEqual(self.program("wordcount", file.name, 1).split(), ["one", "100000"])
+
+
+class ThroughTheCommand(unittest.TestCase):
+    def setUp(self):
+        self.daemon = harness.Daemon(path=[EXAMPLES])
+        self.addCleanup(self.daemon.close)
+
+    def troupe(self, *arguments, **options):
+        return run(BUILD / "troupe", "-S", self.daemon.socket, *arguments, **options)
+
+    def spawn(self, *arguments):
+        return self.troupe("spawn", *arguments).strip()
+
+    def test_counter(self):
+        counter = self.spawn("counter")
+        self.assertRegex(counter, r"^actor:[0-9a-f]{32}$")
+        self.assertEqual(self.troupe("send", counter, "bump", 2), "")
+        self.assertEqual(self.troupe("send", counter, "bump"), "")
+        self.assertEqual(self.troupe("ask", counter, "total"), "3\n")
+
+    def test_squarers(self):
+        answers = [self.troupe("ask", self.spawn("squarers"), "square", i).strip() for i in range(1, 5)]
+        self.assertEqual(", ".join(answers), "1, 4, 9, 16")
+
+    def test_ledger(self):
+        self.spawn("ledger", "--publish", "petty", "petty cash")
+        self.troupe("send", "petty", "enter", 20, "float")
+        self.troupe("send", "petty", "enter", -3, "stamps")
+        self.assertEqual(self.troupe("ask", "petty", "balance"), "17\n")
+        self.assertEqual(self.troupe("-j", "ask", "petty", "summary"), '"petty cash: 2 entries"\n')
+
+    def test_slow(self):
+        slow = self.spawn("slow", SLOW_MS)
+        self.assertEqual(self.troupe("ask", slow, "work", "--lines", "-P", 2, input="a\nb\n"), "null\nnull\n")
+        self.assertEqual(self.troupe("-j", "ask", slow, "history"), '"start a, start b, end a, end b"\n')
+
+    def test_wordcount(self):
+        self.spawn("wordcount", "--publish", "words")
+        self.troupe("send", "words", "line", "--lines", input=TEXT)
+        self.assertEqual(json.loads(self.troupe("-j", "ask", "words", "top", 3)), counted(TEXT)[:3])
+
+    def test_client(self):
+        lines = (EXAMPLES / "client.py").read_text().splitlines()
+        self.assertLessEqual(len(lines), 25)
+        environment = dict(os.environ, TROUPE_SOCKET=self.daemon.socket)
+        self.assertEqual(run(sys.executable, EXAMPLES / "client.py", env=environment), "3\n")
+
+
+class ThroughRawFrames(unittest.TestCase):
+    def setUp(self):
+        self.daemon = harness.Daemon(path=[EXAMPLES])
+        self.addCleanup(self.daemon.close)
+        self.client = harness.Client(self.daemon.socket)
+        self.addCleanup(self.client.close)
+
+    def request(self, method, *params):
+        return self.client.request(method, *params)
+
+    def test_counter(self):
+        counter = self.request("spawn", "counter", [])
+        self.assertIsNone(self.request("send", counter, "bump", [2]))
+        self.assertIsNone(self.request("send", counter, "bump", []))
+        self.assertEqual(self.request("ask", counter, "total", []), 3)
+
+    def test_squarers_asked_at_once(self):
+        squarers = [self.request("spawn", "squarers", []) for _ in range(4)]
+        asked = [self.client.start("ask", squarer, "square", [i + 1]) for i, squarer in enumerate(squarers)]
+        self.assertEqual([self.client.finish(ask) for ask in asked], [1, 4, 9, 16])
+
+    def test_ledger(self):
+        ledger = self.request("spawn", "ledger", ["petty cash"])
+        self.request("send", ledger, "enter", [20, "float"])
+        self.request("send", ledger, "enter", [-3, "stamps"])
+        self.assertEqual(self.request("ask", ledger, "balance", []), 17)
+        self.assertEqual(self.request("ask", ledger, "summary", []), "petty cash: 2 entries")
+
+    def test_slow(self):
+        slow = self.request("spawn", "slow", [SLOW_MS])
+        for ask in [self.client.start("ask", slow, "work", [name]) for name in ("a", "b")]:
+            self.assertIsNone(self.client.finish(ask))
+        self.assertEqual(self.request("ask", slow, "history", []), "start a, start b, end a, end b")
+
+    def test_wordcount(self):
+        words = self.request("spawn", "wordcount", [])
+        for line in TEXT.splitlines():
+            self.request("send", words, "line", [line])
+        self.assertEqual(self.request("ask", words, "top", [3]), counted(TEXT)[:3])
+
+
+if __name__ == "__main__":
+    unittest.main()
