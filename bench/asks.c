@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ static void ring_init(struct ring *ring, const struct tr_handle *target, size_t 
         /* from 2^16 on every id takes five bytes */
         const uint32_t first_id = 1u << 16;
 
+        assert(depth > 0);
         *ring = (struct ring){ .depth = depth };
         for (size_t i = 0; i < depth; i++)
                 bench_write_ask(&ring->frames, first_id + (uint32_t)i, target, "bump");

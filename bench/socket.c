@@ -35,7 +35,7 @@ int bench_connect(const char *path) {
 
         if (strlen(path) >= sizeof(address.sun_path))
                 bench_die("%s: too long for a socket", path);
-        strcpy(address.sun_path, path);
+        memcpy(address.sun_path, path, strlen(path) + 1);
 
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
