@@ -2,7 +2,6 @@
 /* The small modules of daemon/base: clock, errors, randomness, thread roles. */
 #include "config.h"
 
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/base/thread.h"
+#include "tests/unit/suite.h"
 
 static uint64_t now_ns;
 
@@ -118,23 +118,10 @@ START_TEST(a_role_is_the_threads_own) {
 }
 END_TEST
 
-int main(void) {
-        Suite *suite = suite_create("base");
-        TCase *tests = tcase_create("base");
-        SRunner *runner;
-        int failed;
-
-        tcase_add_test(tests, the_clock_is_driven_by_a_test);
-        tcase_add_test(tests, a_deadline_beyond_the_clock_never_comes);
-        tcase_add_test(tests, the_kernels_clock_goes_forward);
-        tcase_add_test(tests, an_error_says_where_it_was_born_and_passed);
-        tcase_add_test(tests, an_outcome_is_never_passed_on);
-        tcase_add_test(tests, random_bytes_fill_what_was_asked_for);
-        tcase_add_test(tests, a_role_is_the_threads_own);
-        suite_add_tcase(suite, tests);
-        runner = srunner_create(suite);
-        srunner_run_all(runner, CK_NORMAL);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+suite_main("base", the_clock_is_driven_by_a_test,
+           a_deadline_beyond_the_clock_never_comes,
+           the_kernels_clock_goes_forward,
+           an_error_says_where_it_was_born_and_passed,
+           an_outcome_is_never_passed_on,
+           random_bytes_fill_what_was_asked_for,
+           a_role_is_the_threads_own);

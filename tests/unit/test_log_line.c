@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of a line of the log. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log_line.h"
+#include "tests/unit/suite.h"
 
 static char buffer[TR_LOG_RENDER_MIN];
 
@@ -97,22 +97,9 @@ START_TEST(levels_have_syslogs_numbers) {
 }
 END_TEST
 
-int main(void) {
-        Suite *suite = suite_create("log_line");
-        TCase *tests = tcase_create("forms");
-        SRunner *runner;
-        int failed;
-
-        tcase_add_test(tests, json_has_the_members_that_are_set);
-        tcase_add_test(tests, json_holds_any_bytes);
-        tcase_add_test(tests, json_that_is_cut_is_still_json);
-        tcase_add_test(tests, text_has_who_and_for_whom);
-        tcase_add_test(tests, no_text_forges_a_line_or_reaches_the_terminal);
-        tcase_add_test(tests, levels_have_syslogs_numbers);
-        suite_add_tcase(suite, tests);
-        runner = srunner_create(suite);
-        srunner_run_all(runner, CK_NORMAL);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+suite_main("log_line", json_has_the_members_that_are_set,
+           json_holds_any_bytes,
+           json_that_is_cut_is_still_json,
+           text_has_who_and_for_whom,
+           no_text_forges_a_line_or_reaches_the_terminal,
+           levels_have_syslogs_numbers);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_SETTINGS_KEYS_H
+#define TR_SETTINGS_KEYS_H
+
+#include "daemon/settings/reader.h"
+
+/* The table of all keys of a configuration, which is read into a struct tr_settings. */
+extern const struct tr_key tr_settings_keys[];
+
+/* `actors`: a list into a struct tr_settings_actors. */
+tr_read_fn tr_read_actors;
+/* `args` of an actor; the "field" is the whole struct tr_settings_actor. */
+tr_read_fn tr_read_args;
+/* `components`: folders, files or manifests. */
+tr_read_fn tr_read_components;
+/* `access`: rules, each of a user or of a group. */
+tr_read_fn tr_read_access;
+/* `names` of an access rule. */
+tr_read_fn tr_read_patterns;
+
+struct tr_settings_actors;
+void tr_settings_actors_deinit(struct tr_settings_actors *actors);
+
+#endif

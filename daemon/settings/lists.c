@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lists of a configuration whose elements are more than their table says. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/settings/args.h"
+#include "daemon/settings/keys.h"
+#include "daemon/settings/settings.h"
+#include "proto/name.h"
+
+static void actor_deinit(struct tr_settings_actor *actor) {
+        free(actor->actor);
+        free(actor->name);
+        free(actor->publish);
+        free(actor->args);
+}
+
+void tr_settings_actors_deinit(struct tr_settings_actors *actors) {
+        for (size_t i = 0; i < actors->count; i++)
+                actor_deinit(&actors->list[i]);
+        free(actors->list);
+        *actors = (struct tr_settings_actors){ 0 };
+}
+
+/* Two that want one name would take turns at failing. */
+static void check_publish(struct tr_json_reader *reader, const struct tr_place *place, const struct tr_settings_actors *actors) {
+        const struct tr_settings_actor *last = &actors->list[actors->count - 1];
+        struct tr_place inner = { .parent = place, .key = "publish" };
+
+        for (size_t i = 0; last->publish && i + 1 < actors->count; i++)
+                if (actors->list[i].publish && strcmp(actors->list[i].publish, last->publish) == 0)
+                        tr_reader_problem(reader, &inner, "is the name of actors[%zu] already", i);
+}
+
+void tr_read_actors(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
+                    void *field) {
+        struct tr_settings_actors actors = { 0 };
+        json_t *element;
+        size_t i;
+
+        if (!json_is_array(value)) {
+                tr_reader_problem(reader, place, "must be a list");
+                return;
+        }
+        actors.list = calloc(json_array_size(value) + 1, sizeof(*actors.list));
+        if (!actors.list) {
+                tr_reader_no_memory(reader);
+                return;
+        }
+        json_array_foreach(value, i, element) {
+                struct tr_place inner = { .parent = place, .index = i };
+
+                actors.list[i].restart = TR_RESTART_ON_FAULT;
+                actors.list[i].line = tr_place_line(&inner, reader->text, reader->len);
+                actors.count++;
+                tr_read_keys(reader, &inner, element, key->keys, &actors.list[i]);
+                check_publish(reader, &inner, &actors);
+        }
+        tr_settings_actors_deinit(field);
+        *(struct tr_settings_actors *)field = actors;
+}
+
+void tr_read_args(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
+                  void *structure) {
+        struct tr_settings_actor *actor = structure;
+        struct tr_writer writer = TR_WRITER_INIT;
+        json_t *element;
+        size_t i;
+
+        if (!json_is_array(value)) {
+                tr_reader_problem(reader, place, "must be a list");
+                return;
+        }
+        json_array_foreach(value, i, element) {
+                struct tr_place inner = { .parent = place, .index = i };
+
+                if (tr_args_write(&writer, element) == TR_ARGS_TOO_DEEP)
+                        tr_reader_problem(reader, &inner, "is nested deeper than %d levels", TR_NESTING_MAX);
+        }
+        if (tr_writer_error(&writer) < 0) {
+                tr_reader_no_memory(reader);
+        } else if (actor) {
+                free(actor->args);
+                actor->args = tr_writer_steal(&writer, &actor->args_bytes);
+                actor->args_count = (uint32_t)json_array_size(value);
+        }
+        tr_writer_deinit(&writer);
+}
+
+void tr_read_components(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
+                        void *field) {
+        json_t *element;
+        size_t i;
+
+        if (!json_is_array(value)) {
+                tr_reader_problem(reader, place, "must be a list");
+                return;
+        }
+        json_array_foreach(value, i, element) {
+                struct tr_place inner = { .parent = place, .index = i };
+
+                if (!json_is_object(element) && json_string_length(element) == 0)
+                        tr_reader_problem(reader, &inner, "must be a folder, a file, or a manifest");
+        }
+}
+
+void tr_read_access(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
+                    void *field) {
+        json_t *element;
+        size_t i;
+
+        tr_read_objects(reader, place, value, key, field);
+        json_array_foreach(value, i, element) {
+                struct tr_place inner = { .parent = place, .index = i };
+
+                if (json_is_object(element) && !json_object_get(element, "user") == !json_object_get(element, "group"))
+                        tr_reader_problem(reader, &inner, "must have either a user or a group");
+        }
+}
+
+/* A name, or what names begin with and then "*"; "*" is all. */
+static bool is_pattern(const char *text) {
+        size_t len = strlen(text);
+
+        if (len == 0 || text[len - 1] != '*')
+                return tr_name_is_valid(text, len);
+        if (len == 1)
+                return true;
+        return tr_name_is_valid(text, len - (text[len - 2] == '.' ? 2 : 1));
+}
+
+void tr_read_patterns(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
+                      void *field) {
+        json_t *element;
+        size_t i;
+
+        if (!json_is_array(value)) {
+                tr_reader_problem(reader, place, "must be a list of names");
+                return;
+        }
+        json_array_foreach(value, i, element) {
+                struct tr_place inner = { .parent = place, .index = i };
+                const char *text = json_string_value(element);
+
+                if (!text || strlen(text) != json_string_length(element) || !is_pattern(text))
+                        tr_reader_problem(reader, &inner, "must be a name, or the beginning of names and *");
+        }
+}

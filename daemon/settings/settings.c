@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A configuration is read in three layers: the defaults (JSON, like the file), what differs for a user's own daemon, and
+ * the file. Each overwrites what it has. What belongs to more than one key is checked at the end.
+ */
+#include "config.h"
+
+#include "daemon/settings/settings.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/settings/keys.h"
+#include "daemon/settings/scope.h"
+#include "daemon/settings/source.h"
+
+const char tr_settings_defaults[] =
+        "{\n"
+        "  \"socket\": {\"path\": \"/run/troupe/troupe.sock\", \"mode\": \"0660\", \"group\": \"troupe\"},\n"
+        "  \"path\": [\"/etc/troupe/lua\", \"/usr/local/share/troupe/lua\", \"/usr/share/troupe/lua\"],\n"
+        "  \"allow\": [\"files\"],\n"
+        "  \"actors\": [],\n"
+        "  \"pools\": [],\n"
+        "  \"components\": [\"components.d\"],\n"
+        "  \"access\": [],\n"
+        "  \"store\": {\"path\": \"/var/lib/troupe/troupe.db\"},\n"
+        "  \"limits\": {\n"
+        "    \"actors\": 1024,\n"
+        "    \"actors_per_user\": 512,\n"
+        "    \"connections\": 4096,\n"
+        "    \"connections_per_user\": 1024,\n"
+        "    \"requests\": 65536,\n"
+        "    \"frame\": \"16M\",\n"
+        "    \"output\": \"64M\",\n"
+        "    \"stalled\": \"30s\",\n"
+        "    \"heap\": \"64M\",\n"
+        "    \"heap_max\": \"1G\",\n"
+        "    \"mailbox\": 65536,\n"
+        "    \"mailbox_bytes\": \"64M\",\n"
+        "    \"async\": 1024,\n"
+        "    \"nesting\": 128,\n"
+        "    \"queue\": 65536,\n"
+        "    \"slow\": \"5s\",\n"
+        "    \"memory\": null\n"
+        "  },\n"
+        "  \"log\": {\"level\": \"info\", \"format\": \"auto\"},\n"
+        "  \"trace\": {\"file\": null},\n"
+        "  \"metrics\": {\"path\": null, \"mode\": \"0660\", \"group\": \"troupe\"},\n"
+        "  \"shutdown\": {\"grace\": \"10s\"}\n"
+        "}\n";
+
+static json_t *parse(const char *text, size_t len, json_error_t *ret_error) {
+        return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_error);
+}
+
+static bool has(json_t *document, const char *object, const char *key) {
+        return json_object_get(object ? json_object_get(document, object) : document, key);
+}
+
+/* Where two keys have to agree. */
+static void check_heaps(struct tr_json_reader *reader, const struct tr_settings *settings) {
+        struct tr_place limits = { .key = "limits" }, heap = { .parent = &limits, .key = "heap" };
+        struct tr_place actors = { .key = "actors" };
+
+        if (settings->limits.heap_bytes > settings->limits.heap_max_bytes)
+                tr_reader_problem(reader, &heap, "is above limits.heap_max");
+        for (size_t i = 0; i < settings->actors.count; i++) {
+                struct tr_place actor = { .parent = &actors, .index = i }, own = { .parent = &actor, .key = "heap" };
+
+                if (settings->actors.list[i].heap_bytes > settings->limits.heap_max_bytes)
+                        tr_reader_problem(reader, &own, "is above limits.heap_max");
+        }
+}
+
+static void read_document(struct tr_json_reader *reader, json_t *document, struct tr_settings *settings) {
+        tr_read_keys(reader, NULL, document, tr_settings_keys, settings);
+        check_heaps(reader, settings);
+}
+
+/* The defaults of the scope. 0 or a negative errno. */
+static int read_defaults(struct tr_settings *settings, enum tr_settings_scope scope, struct tr_problems *problems,
+                         json_t **ret_document) {
+        struct tr_json_reader reader = {
+                .file = "the defaults",
+                .text = tr_settings_defaults,
+                .len = sizeof(tr_settings_defaults) - 1,
+                .problems = problems,
+        };
+        json_t *document = parse(reader.text, reader.len, NULL);
+
+        if (!document)
+                return tr_error_origin(-ENOMEM);
+        read_document(&reader, document, settings);
+        if (reader.error == 0 && scope == TR_SETTINGS_USER)
+                reader.error = tr_scope_apply_user(settings);
+        if (reader.error < 0) {
+                json_decref(document);
+                return tr_error_fold(reader.error);
+        }
+        *ret_document = document;
+        return 0;
+}
+
+/* Over what is there. 0, TR_SETTINGS_WRONG, or a negative errno. */
+static int read_source(struct tr_settings *settings, const char *file, const struct tr_source *source, json_t *defaults,
+                       struct tr_problems *problems, struct tr_problems *notes) {
+        TR_AUTO_FREE char *copy = strdup(file), *folder = NULL;
+        struct tr_json_reader reader = {
+                .file = file,
+                .text = source->text,
+                .len = source->len,
+                .defaults = defaults,
+                .problems = problems,
+                .notes = notes,
+        };
+        json_error_t error;
+        json_t *document;
+
+        if (!copy)
+                return tr_error_origin(-ENOMEM);
+        folder = realpath(dirname(copy), NULL);
+        if (!folder)
+                return tr_error_origin(-errno);
+        reader.folder = folder;
+        document = parse(source->text, source->len, &error);
+        if (!document) {
+                int r = tr_problems_add(problems, file, error.line, NULL, "%s", error.text);
+
+                return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
+        }
+        read_document(&reader, document, settings);
+        settings->has_socket_group = has(document, "socket", "group");
+        settings->has_allow = has(document, NULL, "allow");
+        settings->has_log_level = has(document, "log", "level");
+        settings->has_log_format = has(document, "log", "format");
+        json_decref(document);
+        if (reader.error < 0)
+                return tr_error_fold(reader.error);
+        return problems->count > 0 ? TR_SETTINGS_WRONG : 0;
+}
+
+static int read_file(struct tr_settings *settings, const char *file, bool may_be_missing, json_t *defaults,
+                     struct tr_problems *problems, struct tr_problems *notes) {
+        struct tr_source source;
+        int r;
+
+        r = tr_source_read(file, &source);
+        if (r < 0)
+                return tr_error_fold(r);
+        if (r == TR_SOURCE_MISSING && may_be_missing)
+                return 0;
+        if (r > 0) {
+                r = tr_problems_add(problems, file, 0, NULL, "%s", source.reason);
+                return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
+        }
+        settings->file = strdup(file);
+        r = settings->file ? read_source(settings, file, &source, defaults, problems, notes) : tr_error_origin(-ENOMEM);
+        tr_source_deinit(&source);
+        return r;
+}
+
+int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems, struct tr_problems *notes,
+                     struct tr_settings **ret_settings) {
+        TR_CLEANUP(tr_settings_free_cleanup_) struct tr_settings *settings = NULL;
+        TR_AUTO_FREE char *usual = NULL;
+        json_t *defaults;
+        int r;
+
+        settings = calloc(1, sizeof(*settings));
+        if (!settings)
+                return tr_error_origin(-ENOMEM);
+        r = read_defaults(settings, scope, problems, &defaults);
+        if (r < 0)
+                return tr_error_fold(r);
+        if (!file) {
+                usual = tr_scope_configuration(scope);
+                r = usual ? 0 : tr_error_origin(-ENOMEM);
+        }
+        if (r == 0)
+                r = read_file(settings, file ? file : usual, !file, defaults, problems, notes);
+        json_decref(defaults);
+        if (r == 0)
+                *ret_settings = tr_steal(settings);
+        return r;
+}
+
+int tr_settings_new(enum tr_settings_scope scope, struct tr_problems *problems, struct tr_settings **ret_settings) {
+        TR_CLEANUP(tr_settings_free_cleanup_) struct tr_settings *settings = calloc(1, sizeof(*settings));
+        json_t *defaults;
+        int r;
+
+        if (!settings)
+                return tr_error_origin(-ENOMEM);
+        r = read_defaults(settings, scope, problems, &defaults);
+        if (r < 0)
+                return tr_error_fold(r);
+        json_decref(defaults);
+        *ret_settings = tr_steal(settings);
+        return 0;
+}
+
+void tr_settings_free(struct tr_settings *settings) {
+        if (!settings)
+                return;
+        free(settings->file);
+        free(settings->socket_path);
+        free(settings->socket_group);
+        for (char **at = settings->path; at && *at; at++)
+                free(*at);
+        free(settings->path);
+        tr_settings_actors_deinit(&settings->actors);
+        free(settings);
+}

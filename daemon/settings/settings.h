@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_SETTINGS_SETTINGS_H
+#define TR_SETTINGS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/error.h"
+#include "daemon/settings/problem.h"
+
+/*
+ * The configuration as the daemon uses it. Immutable once it was read; any thread.
+ *
+ * Every key has a value: the defaults are a configuration themselves (tr_settings_defaults), read by the same code before
+ * the file. Texts are the settings' own.
+ */
+
+/* Whose daemon it is decides where things are. */
+enum tr_settings_scope {
+        TR_SETTINGS_SYSTEM,
+        TR_SETTINGS_USER,
+};
+
+enum tr_restart {
+        TR_RESTART_NEVER,
+        TR_RESTART_ON_FAULT,
+        TR_RESTART_ALWAYS,
+};
+
+/* An entry of `actors`. Numbers that are 0 were not given. */
+struct tr_settings_actor {
+        char *actor;
+        char *name;    /* NULL: none */
+        char *publish; /* NULL: none */
+        uint64_t heap_bytes;
+        uint64_t mailbox;
+        uint64_t mailbox_bytes;
+        uint64_t async;
+        uint64_t restart; /* enum tr_restart */
+        /* args as MessagePack, one value behind another */
+        uint8_t *args;
+        size_t args_bytes;
+        uint32_t args_count;
+        int line; /* where it stands in the file, for the log */
+};
+
+struct tr_settings_actors {
+        struct tr_settings_actor *list;
+        size_t count;
+};
+
+struct tr_settings_limits {
+        uint64_t actors;
+        uint64_t actors_per_user;
+        uint64_t connections;
+        uint64_t connections_per_user;
+        uint64_t requests;
+        uint64_t frame_bytes;
+        uint64_t output_bytes;
+        uint64_t stalled_ms;
+        uint64_t heap_bytes;
+        uint64_t heap_max_bytes;
+        uint64_t mailbox;
+        uint64_t mailbox_bytes;
+        uint64_t async;
+        uint64_t queue;
+        uint64_t slow_ms;
+        uint64_t memory_bytes; /* 0: no bound */
+};
+
+struct tr_settings {
+        char *file; /* that was read; NULL: none, all are defaults */
+        char *socket_path;
+        uint64_t socket_mode;
+        char *socket_group;      /* NULL: none */
+        bool has_socket_group;   /* it was configured, so it has to exist */
+        char **path;             /* NULL-terminated */
+        uint64_t allow;          /* enum tr_settings_allow, one bit each */
+        bool has_allow;          /* it was configured */
+        struct tr_settings_actors actors;
+        struct tr_settings_limits limits;
+        uint64_t log_level;  /* enum tr_log_level */
+        uint64_t log_format; /* enum tr_log_format */
+        bool has_log_level;
+        bool has_log_format;
+        uint64_t grace_ms;
+};
+
+/* Bits of `allow`. */
+enum tr_settings_allow {
+        TR_SETTINGS_ALLOW_FILES,
+        TR_SETTINGS_ALLOW_COMMANDS,
+        TR_SETTINGS_ALLOW_NATIVE,
+};
+
+/* The answers of tr_settings_load(). */
+enum {
+        TR_SETTINGS_WRONG = 1, /* the problems say what */
+};
+
+/* All defaults of the system's configuration, as JSON. */
+extern const char tr_settings_defaults[];
+
+/*
+ * Reads the configuration: `file`, or where that is NULL the scope's own, which may be missing. 0, TR_SETTINGS_WRONG with
+ * *problems filled, or a negative errno. *notes gets what is well formed but without effect. Both are the caller's to deinit.
+ */
+TR_MUST_CHECK int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems,
+                                   struct tr_problems *notes, struct tr_settings **ret_settings);
+/* The same without any file: the defaults. */
+TR_MUST_CHECK int tr_settings_new(enum tr_settings_scope scope, struct tr_problems *problems,
+                                  struct tr_settings **ret_settings);
+/* NULL is fine. */
+void tr_settings_free(struct tr_settings *settings);
+TR_DEFINE_CLEANUP(struct tr_settings, tr_settings_free)
+
+#endif

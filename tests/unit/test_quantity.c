@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/quantity.h"
+
+static const struct {
+        const char *text;
+        uint64_t value;
+} sizes[] = {
+        { "0", 0 },
+        { "1", 1 },
+        { "4096", 4096 },
+        { "0064", 64 },
+        { "1K", 1024 },
+        { "64M", 64 << 20 },
+        { "16G", UINT64_C(16) << 30 },
+        { "18446744073709551615", UINT64_MAX },
+        { "17179869183G", UINT64_C(17179869183) << 30 },
+}, durations[] = {
+        { "0", 0 },
+        { "250", 250 },
+        { "250ms", 250 },
+        { "30s", 30000 },
+        { "5m", 300000 },
+        { "2h", 7200000 },
+        { "7d", 604800000 },
+        { "18446744073709551615ms", UINT64_MAX },
+        { "213503982334d", UINT64_C(213503982334) * 86400000 },
+};
+
+static const char *const no_sizes[] = {
+        "", "K", "1k", "1m", "1T", "1KB", "1KiB", "1 K", " 1", "1 ", "-1", "+1", "1.5M", "0x10", "1e3", "1K1", "1s",
+        "17179869184G", "18446744073709551616", "99999999999999999999999K",
+};
+
+static const char *const no_durations[] = {
+        "", "s", "1S", "1M", "1min", "1us", "1 s", "-1s", "+1s", "0.5s", "1s1", "1h30m", "1w", "213503982335d",
+        "18446744073709551616",
+};
+
+START_TEST(sizes_are_read) {
+        uint64_t bytes = 42;
+
+        ck_assert(tr_size_parse(sizes[_i].text, strlen(sizes[_i].text), &bytes));
+        ck_assert_uint_eq(bytes, sizes[_i].value);
+}
+END_TEST
+
+START_TEST(what_is_no_size_is_refused) {
+        uint64_t bytes = 42;
+
+        ck_assert_msg(!tr_size_parse(no_sizes[_i], strlen(no_sizes[_i]), &bytes), "%s", no_sizes[_i]);
+        ck_assert_uint_eq(bytes, 42);
+}
+END_TEST
+
+START_TEST(durations_are_read) {
+        uint64_t ms = 42;
+
+        ck_assert(tr_duration_parse(durations[_i].text, strlen(durations[_i].text), &ms));
+        ck_assert_uint_eq(ms, durations[_i].value);
+}
+END_TEST
+
+START_TEST(what_is_no_duration_is_refused) {
+        uint64_t ms = 42;
+
+        ck_assert_msg(!tr_duration_parse(no_durations[_i], strlen(no_durations[_i]), &ms), "%s", no_durations[_i]);
+        ck_assert_uint_eq(ms, 42);
+}
+END_TEST
+
+START_TEST(only_len_bytes_are_looked_at) {
+        uint64_t value;
+
+        ck_assert(tr_size_parse("12K", 2, &value));
+        ck_assert_uint_eq(value, 12);
+        ck_assert(tr_duration_parse("12ms", 3, &value));
+        ck_assert_uint_eq(value, 12 * 60000);
+        ck_assert(!tr_size_parse("1\0K", 3, &value));
+}
+END_TEST
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof(*(array))))
+
+int main(void) {
+        Suite *suite = suite_create("quantity");
+        TCase *tests = tcase_create("quantity");
+        SRunner *runner;
+        int failed;
+
+        tcase_add_loop_test(tests, sizes_are_read, 0, COUNT(sizes));
+        tcase_add_loop_test(tests, what_is_no_size_is_refused, 0, COUNT(no_sizes));
+        tcase_add_loop_test(tests, durations_are_read, 0, COUNT(durations));
+        tcase_add_loop_test(tests, what_is_no_duration_is_refused, 0, COUNT(no_durations));
+        tcase_add_test(tests, only_len_bytes_are_looked_at);
+        suite_add_tcase(suite, tests);
+        runner = srunner_create(suite);
+        srunner_run_all(runner, CK_NORMAL);
+        failed = srunner_ntests_failed(runner);
+        srunner_free(runner);
+        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
