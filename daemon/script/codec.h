@@ -3,6 +3,8 @@
 #define TR_SCRIPT_CODEC_H
 
 #include <lua.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/core/message.h"
@@ -11,15 +13,15 @@
 /*
  * Lua values as MessagePack and back: what crosses, and how (actors.md).
  *
- * Towards a VM (TR_FORM_INTERNAL) the encoding is the protocol's typed form plus extension types of our own for what
- * MessagePack cannot say (shared structure, cycles, array and map marks, moved buffers); such bytes never leave the daemon.
+ * Between VMs (TR_FORM_INTERNAL) the encoding is the protocol's typed form plus extension types of our own for what
+ * MessagePack cannot say (daemon/script/extension.h); such bytes never leave the daemon.
  */
 
 /*
- * Appends `count` values, from `first` on the stack on, to the writer. Raises at what cannot cross (`not-sendable`, with `path`),
- * naming the field in the sentences of actors.md, and `too-large` where the bytes would be more than a message may ever
- * have (shared structure written out can be without end). `what` says how the values themselves are called there: NULL for
- * arguments ("argument 2"; fields of the first go without), else for instance "the answer".
+ * Appends `count` values, from `first` on the stack on, to the writer. Raises at what cannot cross (`not-sendable`, with
+ * `path`), naming the field in the sentences of actors.md, and `too-large` where the bytes would be more than a message
+ * may ever have (shared structure written out can be without end). `what` says how a value itself is called there: NULL
+ * for arguments ("argument 2"; fields of the first go without), else for instance "the answer".
  *
  * What was written before a raise stays in the writer, which must outlive the error: the VM's scratch. Runs no Lua code.
  */
@@ -27,10 +29,10 @@ void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, cons
 
 /*
  * Pushes `count` values from the bytes. Raises for want of memory, and, with a library error of the code that the asker
- * shall get (`not-sendable`: duplicate or nil key, ...; `load`, `not-found`: an instance's module), for what the bytes hold. `internal`: they
- * are in the internal form; else a peer wrote them, and no code may be loaded for an instance.
+ * shall get (`not-sendable`: duplicate or nil key, ...; `load`, `not-found`: an instance's module), for what the bytes
+ * hold. `internal`: they are in the internal form; else a peer wrote them, and no code may be loaded for an instance.
  *
- * From a peer, bin is a byte buffer, and a string where it is a map key.
+ * From a peer, bin is a byte buffer, and a string where it is a map's key.
  */
 void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t count, bool internal);
 

@@ -50,9 +50,4 @@ bool tr_script_is_failure(lua_State *L, int index);
  * a `fault` with its text, and `value` where it was no string. Never raises. */
 struct tr_failure *tr_script_failure_of(lua_State *L, int index);
 
-/* The name of the module whose top level runs now, valid until it has ended; NULL where none does. Never raises. */
-const char *tr_module_loading(lua_State *L);
-/* Loads a module as `require` does, unless it is loaded, and pushes nothing. Raises `not-found`, `load`. */
-void tr_module_load(lua_State *L, const char *name);
-
 #endif
