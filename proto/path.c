@@ -108,10 +108,10 @@ static void find(struct way *way, const uint8_t *params, size_t bytes, const uin
 
                 leave_finished(way);
                 if (tr_read(&reader, &token))
-                        return;
+                        break;
                 pass(way, &token);
                 if (!descend(way, &reader, &token, target))
-                        return;
+                        break;
         }
         leave_finished(way);
         if (way->depth > 0) {
