@@ -17,7 +17,8 @@ struct tr_list {
 
 #define TR_LIST_INIT(name) ((struct tr_list){ &(name), &(name) })
 
-#define tr_container_of(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+/* Through void: what the member is part of is aligned as its type wants it, which the compiler cannot see. */
+#define tr_container_of(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
 
 /* The entries of a list as the type they are part of; the body may unlink the present one. */
 #define tr_list_for_each(entry, list, member)                                                                    \
