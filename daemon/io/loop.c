@@ -167,10 +167,12 @@ bool tr_loop_post(struct tr_loop *loop, struct tr_work *work) {
         return posted;
 }
 
-void tr_loop_forget(struct tr_loop *loop, struct tr_work *work) {
+bool tr_loop_forget(struct tr_loop *loop, struct tr_work *work) {
         tr_lock_acquire(&loop->lock);
+        bool posted = !tr_list_is_empty(&work->link);
         tr_list_unlink(&work->link);
         tr_lock_release(&loop->lock);
+        return posted;
 }
 
 int tr_loop_run(struct tr_loop *loop) {

@@ -41,8 +41,8 @@ struct event_base *tr_loop_base(struct tr_loop *loop);
 void tr_loop_wake(struct tr_loop *loop);
 /* Any thread. Runs the work once, soon; nothing (false) where it is posted and has not begun to run yet. */
 bool tr_loop_post(struct tr_loop *loop, struct tr_work *work);
-/* Loop thread. Posted work is not run. */
-void tr_loop_forget(struct tr_loop *loop, struct tr_work *work);
+/* Loop thread. Posted work is not run; answers whether it was posted. */
+bool tr_loop_forget(struct tr_loop *loop, struct tr_work *work);
 
 /* The calling thread is the loop thread until tr_loop_stop(). 0 or a negative errno. */
 TR_MUST_CHECK int tr_loop_run(struct tr_loop *loop);
