@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receiving: a piece is read, its frames are handled in place, and what is left of an unfinished one is kept.
+ *
+ * One piece per connection and round of the loop, whoever has how much to say. A connection that does not read its answers
+ * is paused, in the middle of a piece if need be: its requests could otherwise have the daemon write without end.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <event2/event.h>
+
+#include "daemon/io/connection.h"
+#include "daemon/io/dispatch.h"
+#include "daemon/io/server_internal.h"
+
+/* From here on what comes is thrown away. What came before is served, and the connection ends then. */
+static void receive_bad(struct tr_connection *connection, const struct tr_refusal *refusal) {
+        tr_dispatch_bad(connection, refusal);
+        connection->bad = true;
+        tr_connection_set_ended(connection);
+}
+
+/* Handles frames until the bytes are too few for one more, or the connection is to be paused. Answers how many bytes at the
+ * beginning are done with; *ret_all says whether all that could be handled was. */
+static size_t receive_frames(struct tr_connection *connection, const uint8_t *data, size_t bytes, bool *ret_all) {
+        struct tr_scanner *scanner = &connection->input.scanner;
+        struct tr_frame frame;
+        struct tr_refusal refusal;
+        size_t at = 0;
+
+        *ret_all = true;
+        for (;;) {
+                switch (tr_scan(scanner, data + at, bytes - at, &frame, &refusal)) {
+                case TR_SCAN_FRAME:
+                        tr_dispatch(connection, &frame);
+                        at += frame.bytes;
+                        break;
+                case TR_SCAN_SKIPPED:
+                        at += frame.bytes;
+                        break;
+                case TR_SCAN_REFUSED:
+                        tr_dispatch_refusal(connection, data + at, &frame, &refusal);
+                        break;
+                case TR_SCAN_MORE:
+                        return at + tr_scanner_consumed(scanner, bytes - at);
+                case TR_SCAN_BAD:
+                        receive_bad(connection, &refusal);
+                        return bytes;
+                }
+                if (connection->bad)
+                        return bytes;
+                if (connection->answered && tr_connection_is_congested(connection)) {
+                        *ret_all = false;
+                        return at;
+                }
+        }
+}
+
+static void receive_piece(struct tr_connection *connection, const uint8_t *data, size_t bytes) {
+        bool all;
+        size_t done = receive_frames(connection, data, bytes, &all);
+        tr_batch_flush(&connection->server->batch);
+        if (tr_input_keep(&connection->input, data + done, bytes - done) < 0)
+                tr_connection_doom(connection, "out of memory for what it sends");
+        connection->retained = !all && done < bytes;
+        if (!connection->paused && tr_connection_is_congested(connection)) {
+                connection->paused = true;
+                event_del(&connection->read_event);
+        }
+}
+
+static void receive(struct tr_connection *connection) {
+        struct tr_piece *piece = connection->server->piece;
+        uint8_t *data;
+        size_t bytes;
+        ssize_t received = tr_input_read(&connection->input, connection->fd, piece, &data, &bytes);
+        if (received == -EAGAIN)
+                return;
+        if (received == -ENOMEM)
+                tr_connection_doom(connection, "out of memory for what it sends");
+        else if (received <= 0)
+                tr_connection_on_eof(connection);
+        else if (!connection->bad)
+                receive_piece(connection, data, bytes);
+}
+
+void tr_connection_on_readable(int fd, short what, void *userdata) {
+        struct tr_connection *connection = userdata;
+        if (connection->paused)
+                return;
+        if (connection->retained)
+                receive_piece(connection, connection->input.data, connection->input.bytes);
+        else
+                receive(connection);
+        tr_connection_push(connection);
+        tr_connection_attend(connection);
+}
