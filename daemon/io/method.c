@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of methods. The commonest stand first: it is searched in order.
+ */
+#include "config.h"
+
+#include "daemon/io/method.h"
+
+#include <string.h>
+
+static const struct tr_method methods[] = {
+        { "ask", TR_ROLE_CALL, 3, 4, true, "target, handler, args, {timeout?, trace?}?", tr_method_ask },
+        { "send", TR_ROLE_CALL, 3, 3, true, "target, handler, args", tr_method_send },
+        { "cancel", TR_ROLE_NONE, 1, 1, false, "msgid", tr_method_cancel },
+        { "find", TR_ROLE_CALL, 1, 1, false, "name", tr_method_find_name },
+        { "ping", TR_ROLE_NONE, 0, 0, false, "", tr_method_ping },
+        { "hello", TR_ROLE_NONE, 0, 1, false, "{client?, protocol?, errors?, values?, timeout?}?", tr_method_hello },
+        { "done", TR_ROLE_CALL, 1, 2, false, "target, {timeout?}?", tr_method_done },
+        { "spawn", TR_ROLE_SPAWN, 2, 3, false,
+          "actor, args, {heap?, mailbox?, mailbox_bytes?, async?, name?, detach?, publish?, if_absent?}?", tr_method_spawn },
+        { "stop", TR_ROLE_SPAWN, 1, 2, false, "target, {kill?, within?}?", tr_method_stop },
+        { "detach", TR_ROLE_SPAWN, 1, 1, false, "target", tr_method_detach },
+        { "publish", TR_ROLE_SPAWN, 2, 2, false, "name, target", tr_method_publish },
+        { "unpublish", TR_ROLE_SPAWN, 1, 1, false, "name", tr_method_unpublish },
+        { "list", TR_ROLE_SPAWN, 0, 1, false, "{kind?}?", tr_method_list },
+        { "info", TR_ROLE_SPAWN, 1, 1, false, "target", tr_method_info },
+        { "shutdown", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_shutdown },
+};
+
+const struct tr_method *tr_method_find(const char *name, size_t len) {
+        for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+                if (strlen(methods[i].name) == len && memcmp(methods[i].name, name, len) == 0)
+                        return &methods[i];
+        return NULL;
+}

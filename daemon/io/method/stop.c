@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stop target, {kill?, within?}?: nil at once; it ends orderly, or, where it is killed or has not ended within the time, at
+ * once. Nothing happens where it has ended already.
+ */
+#include "config.h"
+
+#include "daemon/io/method.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/core/target.h"
+#include "daemon/io/option.h"
+
+struct stop_options {
+        bool kill;
+        uint64_t within_ns;
+};
+
+static const struct tr_option options[] = {
+        { "kill", TR_OPTION_BOOL, offsetof(struct stop_options, kill) },
+        { "within", TR_OPTION_TIME, offsetof(struct stop_options, within_ns) },
+};
+
+struct tr_failure *tr_method_stop(struct tr_request *request) {
+        struct stop_options chosen = { .within_ns = TR_NEVER };
+        struct tr_target *target = NULL;
+        struct tr_failure *failure = TR_OPTIONS_READ(request, 1, options, &chosen);
+        if (!failure)
+                failure = tr_request_own_target(request, 0, &target);
+        if (failure && failure->code == TR_CODE_NOT_RUNNING) {
+                tr_failure_unref(failure);
+                return NULL;
+        }
+        if (failure)
+                return failure;
+
+        if (chosen.kill)
+                target->ops->kill(target);
+        else
+                target->ops->stop(target, TR_STOP_ASKED, chosen.within_ns);
+        tr_target_unref(target);
+        return NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_IO_OPTION_H
+#define TR_IO_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/io/request.h"
+
+/*
+ * Option maps: which keys a method takes, of what type, and where their values go, as a table. Unknown keys and wrong values
+ * are `bad-request`, naming the key. A key that is nil, or not there, leaves the destination as it was.
+ */
+enum tr_option_type {
+        TR_OPTION_BOOL,  /* bool */
+        TR_OPTION_COUNT, /* uint32_t; above 0 */
+        TR_OPTION_SIZE,  /* uint64_t, bytes: an integer, or text with a unit; above 0 */
+        TR_OPTION_TIME,  /* uint64_t, nanoseconds: milliseconds, or text with a unit; above 0 */
+        TR_OPTION_TEXT,  /* struct tr_text: one line of UTF-8, at most TR_NAME_MAX bytes */
+        TR_OPTION_NAME,  /* struct tr_text: a name */
+};
+
+/* Text in the piece that was read; no NUL behind it. */
+struct tr_text {
+        const char *data; /* NULL: not given */
+        size_t len;
+};
+
+struct tr_option {
+        const char *key;
+        enum tr_option_type type;
+        size_t offset; /* of the destination in the method's structure */
+};
+
+/* Tables have at most so many entries. */
+#define TR_OPTIONS_MAX 16
+
+/* Reads an optional parameter that is a map (or an empty array). NULL, or bad-request. */
+struct tr_failure *tr_options_read(const struct tr_request *request, uint32_t index, const struct tr_option *options,
+                                   size_t options_count, void *destination);
+
+#define TR_OPTIONS_READ(request, index, options, destination) \
+        tr_options_read(request, index, options, sizeof(options) / sizeof((options)[0]), destination)
+
+/* A new copy with a NUL behind it; NULL where memory is short, or where there is no text. */
+char *tr_text_copy(const struct tr_text *text);
+bool tr_text_equals(const struct tr_text *text, const char *other);
+
+#endif

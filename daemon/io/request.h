@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_IO_REQUEST_H
+#define TR_IO_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/core/failure.h"
+#include "daemon/io/response.h"
+#include "proto/frame.h"
+#include "proto/value.h"
+
+struct tr_connection;
+struct tr_message;
+struct tr_method;
+struct tr_target;
+
+#define TR_PARAMS_MAX 4
+
+/* One parameter: its value (of a container, the head) and the bytes it is written in. */
+struct tr_param {
+        struct tr_token token;
+        struct tr_span span;
+};
+
+/*
+ * One request or notification while a method handles it. All of it points into the piece that was read. Loop thread.
+ */
+struct tr_request {
+        struct tr_connection *connection;
+        const struct tr_method *method;
+        bool wants_answer; /* a request; else a notification */
+        uint32_t id;
+        uint32_t count; /* of params; those that are nil at the end are not counted */
+        struct tr_param params[TR_PARAMS_MAX];
+        struct tr_writer *result; /* what the method writes its answer to; nothing written is nil */
+        bool deferred;            /* the method has seen to it that it is answered later */
+};
+
+/* Reads the params of a frame: NULL, or bad-request. Their number is what the method takes. */
+struct tr_failure *tr_request_read_params(struct tr_request *request, const struct tr_span *params);
+
+/* Whether an optional parameter is there. */
+static inline bool tr_request_has(const struct tr_request *request, uint32_t index) {
+        return index < request->count && request->params[index].token.type != TR_NIL;
+}
+
+/* A bad-request that says which parameter, by its place and name, and what it has to be. */
+struct tr_failure *tr_request_bad_param(const struct tr_request *request, uint32_t index, const char *wanted);
+
+/* A parameter that is text: NULL with the output set, or bad-request. */
+struct tr_failure *tr_request_text(const struct tr_request *request, uint32_t index, const char **ret_text, size_t *ret_len);
+/* One that is a name. */
+struct tr_failure *tr_request_name(const struct tr_request *request, uint32_t index, const char **ret_name, size_t *ret_len);
+/* One that is an array: its elements, one behind another, and how many. */
+struct tr_failure *tr_request_array(const struct tr_request *request, uint32_t index, struct tr_span *ret_elements,
+                                    uint32_t *ret_count);
+
+/*
+ * One that is a target: a handle, its text, or a published name. NULL and a new reference; or bad-request, not-found (a name
+ * that nobody has), not-running (a handle that nothing has any more).
+ */
+struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target);
+/* NULL, or denied: what others started is reached with the role `operate` only. */
+struct tr_failure *tr_request_check_reach(const struct tr_request *request, struct tr_target *target);
+/* Both. */
+struct tr_failure *tr_request_own_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target);
+
+/* Makes the message of a request that is answered later pending; of a notification, nothing. NULL, or why not. */
+struct tr_failure *tr_request_expect(struct tr_request *request, struct tr_message *message, uint64_t timeout_ns);
+
+#endif
