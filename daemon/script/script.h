@@ -22,7 +22,8 @@ enum {
 struct tr_script {
         char **path;        /* directories searched for modules, in order, NULL-terminated */
         unsigned int allow; /* TR_ALLOW_* */
-        /* `trouped run` only, else NULL: the program's file, its directory (searched first), its module name, its arguments. */
+        /* `trouped run` only, else NULL: the program's file, its directory (searched first), its module name, its arguments.
+         * A file that declares no main ends the program's actor with the code no-such-handler, before anything ran in it. */
         const char *program_file;
         const char *program_dir;
         const char *program_module;
