@@ -7,6 +7,8 @@
  * raise. What a configuration may set has its default in daemon/settings.
  */
 
+/* What hello says: the protocol's version. */
+#define TR_PROTOCOL_VERSION 1
 /* Bytes of a name: published, component, operation, instance, module, class. */
 #define TR_NAME_MAX 128
 /* Containers inside each other; one that is itself an argument is level 1. */
