@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CLIENT_CONNECTION_H
+#define TR_CLIENT_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include "client/failure.h"
+#include "client/pending.h"
+#include "client/stream.h"
+#include "client/troupe.h"
+#include "proto/frame.h"
+
+#define TR_MUST_CHECK __attribute__((warn_unused_result))
+
+/*
+ * One connection. It lives in three stages: connecting (only with TROUPE_NONBLOCK, while the daemon's backlog is full), open, and
+ * over, which it stays. What the program may still be owed when it is over lies in `table` and `answered` until
+ * troupe_process() or troupe_free() has run every callback.
+ */
+struct troupe {
+        int fd;    /* -1 once it is over */
+        pid_t pid; /* of the process that connected */
+        struct sockaddr_un address;
+        bool connecting;
+        bool freed;        /* troupe_free() was called inside a callback: released when the last one has returned */
+        unsigned int depth; /* callbacks that are running now, or about to */
+
+        struct tr_output output;
+        struct tr_input input;
+        struct tr_scanner scanner;
+        struct tr_pending_table table;    /* not answered */
+        struct tr_pending_queue answered; /* answered while nobody could take it, oldest first */
+
+        uint32_t requests_max;
+        uint32_t daemon_requests_max; /* as its hello said */
+        size_t output_max_bytes;
+        troupe_room_callback *room_callback;
+        void *room_userdata;
+        bool room_wanted;
+
+        struct tr_failure failure;  /* what troupe_error() answers */
+        struct tr_failure end;      /* why it is over, where the daemon said why */
+        struct troupe_value answer; /* of the last call that waited */
+};
+
+/* What every call begins with: 0, -ECHILD, or -ENOTCONN. Forgets the last error. */
+TR_MUST_CHECK int tr_connection_check(struct troupe *troupe);
+/* It is over from here on: closes the descriptor. */
+void tr_connection_end(struct troupe *troupe);
+/* Frees it with everything that is in it; runs nothing. */
+void tr_connection_release(struct troupe *troupe);
+static inline bool tr_connection_is_over(const struct troupe *troupe) {
+        return troupe->fd < 0;
+}
+
+/* Tries again to connect, where that is not done. */
+void tr_connection_advance(struct troupe *troupe);
+/* Writes what the socket takes now. */
+void tr_connection_flush(struct troupe *troupe);
+/* One step of a call that waits: until something has come or gone. Answers of others are kept. 0 or -ENOMEM. */
+TR_MUST_CHECK int tr_connection_wait(struct troupe *troupe);
+
+/* Room for one more request, and whether there is half of it. */
+bool tr_connection_has_room(const struct troupe *troupe);
+bool tr_connection_has_much_room(const struct troupe *troupe);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests on their way out.
+ *
+ * A request is entered into the table of the unanswered before its first byte is written, and its params are written in place: the
+ * one thing that can fail after that is the writing itself, and then both are taken back, so that "nothing was sent" is true.
+ * Small requests are left in the output until troupe_process(), or until there is a good piece of them: a thousand go out with one
+ * system call.
+ */
+#include "client/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client/dispatch.h"
+#include "client/params.h"
+#include "proto/limits.h"
+
+/* With this much in the output it is written at once. */
+#define FLUSH_BYTES (64u << 10)
+
+static int wait_for_room(struct troupe *troupe) {
+        int r = 0;
+
+        while (!r && !tr_connection_is_over(troupe) && !tr_connection_has_room(troupe))
+                r = tr_connection_wait(troupe);
+        return r ? r : tr_connection_is_over(troupe) ? -ENOTCONN : 0;
+}
+
+static int add_pending(struct tr_request *request, enum tr_request_mode mode) {
+        struct troupe_pending *pending = calloc(1, sizeof(*pending));
+        int r;
+
+        if (!pending)
+                return -ENOMEM;
+        r = tr_pending_table_add(&request->troupe->table, pending);
+        if (r) {
+                free(pending);
+                return r;
+        }
+        pending->troupe = request->troupe;
+        pending->waiter = mode == TR_REQUEST_WAIT ? TR_WAITER_CALL : TR_WAITER_CALLBACK;
+        request->pending = pending;
+        return 0;
+}
+
+static void take_back(struct tr_request *request) {
+        if (request->out) {
+                request->out->len = request->start;
+                request->out->error = 0;
+        }
+        if (request->pending)
+                tr_pending_free(tr_pending_table_take(&request->troupe->table, request->pending->id));
+}
+
+int tr_request_begin(struct tr_request *ret_request, struct troupe *troupe, const char *method, enum tr_request_mode mode) {
+        struct tr_request request = { .troupe = troupe };
+        int r;
+
+        *ret_request = request;
+        r = tr_connection_check(troupe);
+        if (r)
+                return r;
+        if (!method)
+                return -EINVAL;
+        if (mode == TR_REQUEST_WAIT) {
+                if (troupe->depth)
+                        return -EDEADLK;
+                r = wait_for_room(troupe);
+                if (r)
+                        return r;
+        } else if (!tr_connection_has_room(troupe)) {
+                troupe->room_wanted = true;
+                return -ENOBUFS;
+        }
+
+        request.out = &troupe->output.bytes;
+        request.start = request.out->len;
+        if (mode != TR_REQUEST_NOTIFY) {
+                r = add_pending(&request, mode);
+                if (r)
+                        return r;
+        }
+        tr_write_array(request.out, request.pending ? 4 : 3);
+        tr_write_int(request.out, request.pending ? TR_FRAME_REQUEST : TR_FRAME_NOTIFICATION);
+        if (request.pending)
+                tr_write_int(request.out, request.pending->id);
+        tr_write_text(request.out, method);
+        *ret_request = request;
+        return 0;
+}
+
+/* What all endings have in common. */
+static int commit(struct tr_request *request, int r) {
+        if (!r && request->out)
+                r = tr_writer_error(request->out);
+        if (r)
+                take_back(request);
+        return r;
+}
+
+int tr_request_call(struct tr_request *request, int r, struct troupe_value *ret_answer) {
+        struct troupe *troupe = request->troupe;
+        struct troupe_pending *pending = request->pending;
+
+        r = commit(request, r);
+        if (r)
+                return r;
+        tr_connection_flush(troupe);
+        while (!r && !pending->answered && !tr_connection_is_over(troupe))
+                r = tr_connection_wait(troupe);
+        if (r) {
+                /* it is out, but nobody will hear of it */
+                tr_pending_free(tr_pending_table_take(&troupe->table, pending->id));
+                return r;
+        }
+        r = tr_dispatch_take(troupe, pending);
+        if (!r && ret_answer)
+                *ret_answer = troupe->answer;
+        return r;
+}
+
+int tr_request_post(struct tr_request *request, int r, troupe_callback *callback, void *userdata,
+                    struct troupe_pending **ret_pending) {
+        r = commit(request, r);
+        if (r)
+                return r;
+        request->pending->callback = callback;
+        request->pending->userdata = userdata;
+        if (ret_pending)
+                *ret_pending = request->pending;
+        if (tr_output_waiting(&request->troupe->output) >= FLUSH_BYTES)
+                tr_connection_flush(request->troupe);
+        return 0;
+}
+
+int tr_request_notify(struct tr_request *request, int r) {
+        r = commit(request, r);
+        if (!r && tr_output_waiting(&request->troupe->output) >= FLUSH_BYTES)
+                tr_connection_flush(request->troupe);
+        return r;
+}
+
+/* A member of an answer's map that is a number above 0; else 0. */
+static int64_t limit_of(const struct troupe_value *limits, const char *name) {
+        struct troupe_value value;
+        int64_t limit;
+
+        return troupe_value_get(limits, name, &value) || troupe_value_int(&value, &limit) || limit < 0 ? 0 : limit;
+}
+
+/* A daemon that does not want this connection (it has too many, or speaks another protocol) says so here, and that is what becomes
+ * of everything else that was asked of it. */
+static void on_greeted(struct troupe *troupe, int result, const struct troupe_value *answer, void *userdata) {
+        struct troupe_value limits;
+        int64_t requests, frame_bytes;
+
+        if (result == -EREMOTEIO) {
+                if (!tr_connection_is_over(troupe) && !tr_failure_copy(&troupe->end, &troupe->failure))
+                        tr_connection_end(troupe);
+                return;
+        }
+        if (result || troupe_value_get(answer, "limits", &limits))
+                return;
+        requests = limit_of(&limits, "requests");
+        if (requests > 0 && requests < UINT32_MAX)
+                troupe->daemon_requests_max = requests;
+        frame_bytes = limit_of(&limits, "frame");
+        if (frame_bytes > TR_FRAME_DEFAULT)
+                troupe->scanner.frame_max = frame_bytes;
+}
+
+static void write_greeting(struct tr_writer *out) {
+        tr_write_array(out, 1);
+        tr_write_map(out, 3);
+        tr_write_text(out, "protocol");
+        tr_write_int(out, TR_PROTOCOL_VERSION);
+        tr_write_text(out, "errors");
+        tr_write_text(out, "map");
+        tr_write_text(out, "values");
+        tr_write_text(out, "typed");
+}
+
+int tr_request_greet(struct troupe *troupe) {
+        struct tr_request request;
+        int r;
+
+        r = tr_request_begin(&request, troupe, "hello", TR_REQUEST_POST);
+        if (!r)
+                write_greeting(request.out);
+        r = tr_request_post(&request, r, on_greeted, NULL, NULL);
+        if (!r)
+                request.pending->waiter = TR_WAITER_LIBRARY;
+        return r;
+}
+
+int troupe_cancel(struct troupe_pending *pending) {
+        struct tr_request request;
+        int r;
+
+        if (!pending)
+                return -EINVAL;
+        r = tr_connection_check(pending->troupe);
+        if (r || pending->answered)
+                return r;
+        request = (struct tr_request){ .troupe = pending->troupe, .out = &pending->troupe->output.bytes };
+        request.start = request.out->len;
+        tr_write_array(request.out, 3);
+        tr_write_int(request.out, TR_FRAME_NOTIFICATION);
+        tr_write_text(request.out, "cancel");
+        tr_write_array(request.out, 1);
+        tr_write_int(request.out, pending->id);
+        return tr_request_notify(&request, 0);
+}
