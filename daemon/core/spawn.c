@@ -214,7 +214,11 @@ struct tr_failure *tr_actor_spawn(struct tr_system *system, struct tr_session *s
                 tr_lock_acquire(&target->lock);
                 actor->init = take_init;
                 tr_lock_release(&target->lock);
-                int r = actor_start_thread(actor);
+                int r = 0;
+                if (system->hooks.run)
+                        system->hooks.run(system->hooks.userdata, actor);
+                else
+                        r = actor_start_thread(actor);
                 if (r == 0) {
                         *ret_target = target;
                         return NULL;

@@ -53,6 +53,9 @@ struct tr_system_hooks {
         void (*wake)(void *userdata);
         /* Any thread, no lock held: something happened to a target (daemon/watch). May be NULL. */
         void (*event)(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure);
+        /* Any thread: an actor is ready for turns on somebody else's thread. It gets the reference that a thread would have, and
+         * calls tr_actor_turn() until `over`. NULL: it gets a thread of its own. */
+        void (*run)(void *userdata, struct tr_actor *actor);
         /* Any thread: a message was refused or dropped (daemon/watch). May be NULL. */
         void (*refused)(void *userdata, struct tr_target *target, enum tr_code code);
         void *userdata;
