@@ -23,7 +23,7 @@ struct tr_script {
         char **path;        /* directories searched for modules, in order, NULL-terminated */
         unsigned int allow; /* TR_ALLOW_* */
         /* `trouped run` only, else NULL: the program's file, its directory (searched first), its module name, its arguments.
-         * A file that declares no main ends the program's actor with the code no-such-handler, before anything ran in it. */
+         * A file that declares no main ends the program's actor with a failure of the code `load` whose `kind` is "no-main". */
         const char *program_file;
         const char *program_dir;
         const char *program_module;
