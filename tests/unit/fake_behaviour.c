@@ -75,6 +75,12 @@ static void fake_begin(void *data, struct tr_message *message) {
                 tr_write_int(&writer, ++self->count);
                 tr_actor_resolve(actor, message, writer.data, writer.len);
                 tr_writer_deinit(&writer);
+        } else if (strcmp(handler, "large") == 0) {
+                static const char large[FAKE_LARGE_BYTES];
+                struct tr_writer writer = TR_WRITER_INIT;
+                tr_write_str(&writer, large, sizeof(large));
+                tr_actor_resolve(actor, message, writer.data, writer.len);
+                tr_writer_deinit(&writer);
         } else if (strcmp(handler, "nothing") == 0) {
                 tr_actor_resolve(actor, message, &nil_value, 1);
         } else if (strcmp(handler, "fault") == 0) {
