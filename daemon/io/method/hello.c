@@ -16,8 +16,6 @@
 #include "daemon/io/server_internal.h"
 #include "proto/limits.h"
 
-#define PROTOCOL 1
-
 struct hello_options {
         struct tr_text client;
         struct tr_text errors;
@@ -38,7 +36,7 @@ static struct tr_failure *unknown_protocol(uint32_t protocol) {
         struct tr_failure *failure = tr_failure_new(TR_CODE_BAD_REQUEST, "protocol %" PRIu32 " is not known here", protocol);
         struct tr_writer supported = TR_WRITER_INIT;
         tr_write_array(&supported, 1);
-        tr_write_int(&supported, PROTOCOL);
+        tr_write_int(&supported, TR_PROTOCOL_VERSION);
         if (!tr_writer_error(&supported))
                 tr_failure_add_raw(failure, "supported", supported.data, supported.len);
         tr_writer_deinit(&supported);
@@ -113,10 +111,10 @@ static void write_you(struct tr_writer *writer, const struct tr_connection *conn
 
 struct tr_failure *tr_method_hello(struct tr_request *request) {
         struct tr_connection *connection = request->connection;
-        struct hello_options chosen = { .protocol = PROTOCOL, .timeout_ns = connection->timeout_ns };
+        struct hello_options chosen = { .protocol = TR_PROTOCOL_VERSION, .timeout_ns = connection->timeout_ns };
         struct tr_response_form form = connection->form;
         struct tr_failure *failure = TR_OPTIONS_READ(request, 0, options, &chosen);
-        if (!failure && chosen.protocol != PROTOCOL)
+        if (!failure && chosen.protocol != TR_PROTOCOL_VERSION)
                 failure = unknown_protocol(chosen.protocol);
         if (!failure)
                 failure = read_form(&chosen, &form);
@@ -132,7 +130,7 @@ struct tr_failure *tr_method_hello(struct tr_request *request) {
         tr_write_text(result, "version");
         tr_write_text(result, PACKAGE_VERSION);
         tr_write_text(result, "protocol");
-        tr_write_int(result, PROTOCOL);
+        tr_write_int(result, TR_PROTOCOL_VERSION);
         tr_write_text(result, "limits");
         write_limits(result, connection->server);
         tr_write_text(result, "you");
