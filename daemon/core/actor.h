@@ -3,6 +3,7 @@
 #define TR_CORE_ACTOR_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,6 +47,8 @@ struct tr_behaviour {
         /* In a signal handler on the actor's thread, inside its turn: makes running code give up at its next instruction.
          * Async-signal-safe. */
         void (*interrupt)(void *self);
+        /* As interrupt(), but the code goes on: it logs where it is, soon. NULL: it cannot. */
+        void (*report)(void *self);
         /* Appends pairs for `info` (any thread): handlers, hash, module. Answers how many. */
         uint32_t (*info)(struct tr_actor *actor, struct tr_writer *writer);
 };
@@ -100,6 +103,7 @@ struct tr_actor {
         _Atomic bool in_turn;
         _Atomic uint64_t heap_bytes; /* kept by the behaviour */
         _Atomic uint64_t messages_total;
+        _Atomic uint64_t turns_total;
         void *behaviour_info; /* the behaviour's, for its info(): set once by open(), under target.lock; freed with free() */
 
         struct tr_message *init TR_GUARDED_BY(target.lock); /* strong; until it has ended. Set by its own thread only */
@@ -127,9 +131,16 @@ struct tr_actor {
         struct tr_timer stop_timer;
         struct tr_timer kill_timer;
         uint32_t kill_signals; /* loop thread */
+
+        /* What the watch for slow handlers saw at its last look. Loop thread. */
+        struct {
+                uint64_t begun;      /* turns and messages so far: while it stays the same, the same handler runs */
+                uint64_t since_ns;
+                uint64_t report_ns;  /* how long it has to run until it is reported the next time */
+        } slow;
 };
 
-/* Once per process, before the first actor: installs the handler of the signal that interrupts. 0 or a negative errno. */
+/* Once per process, before the first actor: installs the handler of the signals that interrupt. 0 or a negative errno. */
 TR_MUST_CHECK int tr_actor_install_signal(void);
 
 /*
@@ -173,6 +184,12 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure);
 struct tr_message *tr_actor_take_init(struct tr_actor *actor);
 /* Forgets that it would be killed if it does not stop in time. */
 void tr_actor_clear_stop(struct tr_actor *actor);
+/* A turn begins: the watch for slow handlers goes on, or starts. */
+void tr_system_note_turn(struct tr_system *system);
+/* Takes the signals that are for actors' threads out of a mask. */
+void tr_actor_unblock_signals(sigset_t *mask);
+/* Has a running actor log where it is. Any thread. */
+void tr_actor_ask_report(struct tr_actor *actor);
 /* The target's functions. */
 void tr_actor_stop(struct tr_target *target, enum tr_stop_reason reason, uint64_t within_ns);
 void tr_actor_kill(struct tr_target *target);

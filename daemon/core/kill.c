@@ -22,7 +22,9 @@
 #include "daemon/base/log.h"
 #include "daemon/core/actor.h"
 
+/* The report of a slow handler has a signal of its own, after which system calls go on. */
 #define KILL_SIGNAL SIGUSR1
+#define REPORT_SIGNAL SIGUSR2
 #define KILL_REPEAT_NS (20 * TR_NS_PER_MS)
 /* Signals until an actor counts as stuck: one second. */
 #define KILL_SIGNALS_STUCK 50
@@ -42,28 +44,45 @@ void tr_actor_set_current(struct tr_actor *actor) {
         atomic_signal_fence(memory_order_seq_cst);
 }
 
-static void on_kill_signal(int signal) {
+static void on_signal(int signal) {
         int saved_errno = errno;
         struct tr_actor *actor = current_actor;
-        if (actor && atomic_load(&actor->killed) && atomic_load(&actor->in_turn) && actor->self)
-                actor->target.system->behaviour->interrupt(actor->self);
+        if (actor && atomic_load(&actor->in_turn) && actor->self) {
+                const struct tr_behaviour *behaviour = actor->target.system->behaviour;
+                if (atomic_load(&actor->killed))
+                        behaviour->interrupt(actor->self);
+                else if (signal == REPORT_SIGNAL && behaviour->report)
+                        behaviour->report(actor->self);
+        }
         errno = saved_errno;
 }
 
 int tr_actor_install_signal(void) {
         /* No SA_RESTART: a blocking system call is to come back. */
-        struct sigaction action = { .sa_handler = on_kill_signal };
+        struct sigaction action = { .sa_handler = on_signal };
         sigemptyset(&action.sa_mask);
         if (sigaction(KILL_SIGNAL, &action, NULL) < 0)
+                return tr_error_origin(-errno);
+        action.sa_flags = SA_RESTART;
+        if (sigaction(REPORT_SIGNAL, &action, NULL) < 0)
                 return tr_error_origin(-errno);
         return 0;
 }
 
-static void actor_signal(struct tr_actor *actor) {
+void tr_actor_unblock_signals(sigset_t *mask) {
+        sigdelset(mask, KILL_SIGNAL);
+        sigdelset(mask, REPORT_SIGNAL);
+}
+
+static void actor_signal(struct tr_actor *actor, int signal) {
         tr_lock_acquire(&actor->target.lock);
         if (!actor->thread_over && atomic_load(&actor->in_turn))
-                pthread_kill(actor->thread, KILL_SIGNAL);
+                pthread_kill(actor->thread, signal);
         tr_lock_release(&actor->target.lock);
+}
+
+void tr_actor_ask_report(struct tr_actor *actor) {
+        actor_signal(actor, REPORT_SIGNAL);
 }
 
 static bool actor_has_ended(struct tr_actor *actor) {
@@ -103,7 +122,7 @@ static void actor_repeat_kill(struct tr_actor *actor);
 static void on_kill_timer(struct tr_timer *timer) {
         struct tr_actor *actor = tr_container_of(timer, struct tr_actor, kill_timer);
         if (!actor_has_ended(actor)) {
-                actor_signal(actor);
+                actor_signal(actor, KILL_SIGNAL);
                 if (atomic_load(&actor->in_turn) && ++actor->kill_signals == KILL_SIGNALS_STUCK)
                         actor_give_up(actor);
                 actor_repeat_kill(actor);
@@ -125,7 +144,7 @@ void tr_actor_kill(struct tr_target *target) {
                 return;
         tr_mailbox_close(&actor->mailbox);
         tr_mailbox_call_attention(&actor->mailbox);
-        actor_signal(actor);
+        actor_signal(actor, KILL_SIGNAL);
         actor_repeat_kill(actor);
 }
 

@@ -120,7 +120,7 @@ static void *actor_thread(void *data) {
         return NULL;
 }
 
-/* Starts the thread with every signal blocked but the one that kills. 0 or a positive errno, as pthread_create() has it. */
+/* Starts the thread with every signal blocked but those that are for it. 0 or a positive errno, as pthread_create() has it. */
 static int actor_start_thread(struct tr_actor *actor) {
         struct tr_system *system = actor->target.system;
         pthread_attr_t attributes;
@@ -130,7 +130,7 @@ static int actor_start_thread(struct tr_actor *actor) {
         if (r != 0)
                 return r;
         sigfillset(&mask);
-        sigdelset(&mask, SIGUSR1);
+        tr_actor_unblock_signals(&mask);
         r = pthread_attr_setstacksize(&attributes, STACK_BYTES);
         if (r == 0)
                 r = pthread_attr_setsigmask_np(&attributes, &mask);

@@ -34,7 +34,7 @@ struct tr_system_limits {
         uint64_t mailbox_bytes;
         uint32_t async;
         uint64_t memory_bytes; /* of all heaps together; 0: no bound */
-        uint64_t slow_ns;
+        uint64_t slow_ns; /* a handler that runs longer is reported; 0: never */
         uint64_t grace_ns;
 };
 
@@ -89,6 +89,10 @@ struct tr_system {
         struct tr_list reap TR_GUARDED_BY(lock);  /* actors whose thread is over and not joined */
         struct tr_target **ended TR_GUARDED_BY(lock); /* a ring of the last targets that ended, each a reference */
         uint32_t ended_at TR_GUARDED_BY(lock);
+
+        /* The watch for slow handlers (slow.c): its timer is set, or about to be. */
+        _Atomic bool slow_watching;
+        struct tr_timer slow_timer;
 
         _Atomic uint64_t heap_bytes; /* of all actors */
         _Atomic uint64_t messages_total;

@@ -129,6 +129,10 @@ static void fake_interrupt(void *data) {
         atomic_store(&((struct fake_self *)data)->interrupted, true);
 }
 
+static void fake_report(void *data) {
+        atomic_fetch_add(&((struct fake_self *)data)->shared->reported, 1);
+}
+
 const struct tr_behaviour fake_behaviour = {
         .open = fake_open,
         .begin = fake_begin,
@@ -138,6 +142,7 @@ const struct tr_behaviour fake_behaviour = {
         .drain = fake_drain,
         .free = fake_free,
         .interrupt = fake_interrupt,
+        .report = fake_report,
 };
 
 static void fake_asker_add(struct tr_asker *asker, const struct fake_outcome *outcome) {

@@ -25,6 +25,7 @@ struct fake_shared {
         _Atomic int opened;
         _Atomic int freed;
         _Atomic int closed;
+        _Atomic int reported;
 };
 
 void fake_shared_init(struct fake_shared *shared);

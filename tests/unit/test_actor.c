@@ -335,6 +335,49 @@ START_TEST(watching_with_deadlines_leaves_nothing_behind) {
 }
 END_TEST
 
+static uint64_t now_ns;
+
+static uint64_t driven_clock(void) {
+        return now_ns;
+}
+
+/* Looks as the loop would, over so many seconds of the driven clock. */
+static void pass_seconds(unsigned int seconds) {
+        for (unsigned int i = 0; i < 10 * seconds; i++) {
+                now_ns += TR_NS_PER_S / 10;
+                tr_system_run_due(fake.system, now_ns);
+        }
+}
+
+START_TEST(a_slow_handler_is_reported_at_doubling_times) {
+        now_ns = tr_clock_ns();
+        tr_clock_set_source(driven_clock);
+        fake.system->limits.slow_ns = 5 * TR_NS_PER_S;
+        struct tr_target *target = fake_spawn(&fake, "worker", NULL);
+        ask(target, 1, "block", 0);
+        sem_wait(&fake.shared.entered);
+        pass_seconds(4);
+        ck_assert_int_eq(atomic_load(&fake.events[TR_EVENT_SLOW]), 0);
+        pass_seconds(3);
+        ck_assert_int_eq(atomic_load(&fake.events[TR_EVENT_SLOW]), 1);
+        pass_seconds(5);
+        ck_assert_int_eq(atomic_load(&fake.events[TR_EVENT_SLOW]), 2);
+        pass_seconds(10);
+        ck_assert_int_eq(atomic_load(&fake.events[TR_EVENT_SLOW]), 3);
+        while (atomic_load(&fake.shared.reported) == 0) /* by a signal, which comes when it comes */
+                sched_yield();
+
+        /* When it is idle again the looks end by themselves. */
+        sem_post(&fake.shared.go);
+        fake_asker_wait(&asker, 1);
+        while (atomic_load(&((struct tr_actor *)target)->in_turn))
+                sched_yield();
+        pass_seconds(5);
+        ck_assert(tr_system_run_due(fake.system, now_ns) == TR_NEVER);
+        tr_target_unref(target);
+}
+END_TEST
+
 struct sender {
         struct tr_target *target;
         int number;
@@ -426,6 +469,7 @@ int main(void) {
         tcase_add_test(actors, so_many_actors_and_no_more);
         tcase_add_test(actors, a_session_ends_with_its_members_but_not_the_detached);
         tcase_add_test(actors, watching_with_deadlines_leaves_nothing_behind);
+        tcase_add_test(actors, a_slow_handler_is_reported_at_doubling_times);
         tcase_add_test(actors, per_sender_order);
         tcase_add_test(actors, the_registry_forgets_when_nobody_holds_it);
         suite_add_tcase(suite, actors);
