@@ -87,6 +87,26 @@ void tr_failure_add_raw(struct tr_failure *failure, const char *key, const void 
         failure_add(failure, key, tr_write_raw, value, bytes);
 }
 
+bool tr_failure_find_text(const struct tr_failure *failure, const char *key, const char **ret_text, size_t *ret_len) {
+        struct tr_reader reader = tr_reader(failure->extra.data, failure->extra.len);
+        struct tr_token name, value;
+
+        for (uint32_t i = 0; i < failure->extras; i++) {
+                struct tr_reader at;
+                if (tr_read(&reader, &name) != 0)
+                        return false;
+                at = reader;
+                if (tr_token_equals(&name, key) && tr_read(&at, &value) == 0 && tr_token_is_text(&value)) {
+                        *ret_text = (const char *)value.data;
+                        *ret_len = value.len;
+                        return true;
+                }
+                if (tr_read_skip(&reader) != 0)
+                        return false;
+        }
+        return false;
+}
+
 void tr_failure_write_map(const struct tr_failure *failure, enum tr_ran ran, struct tr_writer *writer) {
         tr_write_map(writer, 3 + failure->extras);
         tr_write_text(writer, "code");

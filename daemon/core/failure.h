@@ -2,6 +2,7 @@
 #ifndef TR_CORE_FAILURE_H
 #define TR_CORE_FAILURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,9 @@ void tr_failure_unref(struct tr_failure *failure);
 /* Only before it is shared. A text that is not UTF-8 goes as bin. What does not fit in memory is left out. */
 void tr_failure_add_text(struct tr_failure *failure, const char *key, const char *text, size_t len);
 void tr_failure_add_raw(struct tr_failure *failure, const char *key, const void *value, size_t bytes);
+
+/* A text that was added, borrowed and without a NUL; false where there is none of that key. */
+bool tr_failure_find_text(const struct tr_failure *failure, const char *key, const char **ret_text, size_t *ret_len);
 
 /* Writes it as the map form (`code`, `message`, `ran`, extras), with `ran` as the asker it goes to has it. */
 void tr_failure_write_map(const struct tr_failure *failure, enum tr_ran ran, struct tr_writer *writer);
