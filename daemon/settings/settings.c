@@ -115,6 +115,7 @@ static int read_source(struct tr_settings *settings, const char *file, const str
                 .problems = problems,
                 .notes = notes,
         };
+        const struct tr_place socket = { .key = "socket" }, group = { .parent = &socket, .key = "group" };
         json_error_t error;
         json_t *document;
 
@@ -131,7 +132,7 @@ static int read_source(struct tr_settings *settings, const char *file, const str
                 return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
         }
         read_document(&reader, document, settings);
-        settings->has_socket_group = has(document, "socket", "group");
+        settings->socket_group_line = has(document, "socket", "group") ? tr_place_line(&group, source->text, source->len) : 0;
         settings->has_allow = has(document, NULL, "allow");
         settings->has_log_level = has(document, "log", "level");
         settings->has_log_format = has(document, "log", "format");

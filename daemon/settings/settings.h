@@ -75,7 +75,7 @@ struct tr_settings {
         char *socket_path;
         uint64_t socket_mode;
         char *socket_group;      /* NULL: none */
-        bool has_socket_group;   /* it was configured, so it has to exist */
+        int socket_group_line;   /* where it was configured, so that it has to exist; 0: it was not */
         char **path;             /* NULL-terminated */
         uint64_t allow;          /* enum tr_settings_allow, one bit each */
         bool has_allow;          /* it was configured */

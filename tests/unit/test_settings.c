@@ -118,7 +118,7 @@ START_TEST(every_key_has_its_default) {
         settings = load("{}");
         assert_defaults(settings);
         ck_assert_str_eq(settings->file, file);
-        ck_assert(!settings->has_socket_group);
+        ck_assert_int_eq(settings->socket_group_line, 0);
         ck_assert(!settings->has_allow);
         ck_assert(!settings->has_log_level);
         ck_assert(!settings->has_log_format);
@@ -136,7 +136,7 @@ START_TEST(the_defaults_are_a_configuration) {
 
         assert_defaults(settings);
         ck_assert_uint_eq(notes.count, 0);
-        ck_assert(settings->has_socket_group);
+        ck_assert_int_eq(settings->socket_group_line, 2);
         ck_assert(settings->has_allow);
         tr_settings_free(settings);
 }
@@ -155,7 +155,7 @@ START_TEST(every_key_is_read) {
         ck_assert_str_eq(settings->socket_path, "/s/t.sock");
         ck_assert_uint_eq(settings->socket_mode, 0666);
         ck_assert_str_eq(settings->socket_group, "staff");
-        ck_assert(settings->has_socket_group);
+        ck_assert_int_eq(settings->socket_group_line, 1);
         ck_assert_str_eq(settings->path[0], "/a");
         ck_assert_ptr_null(settings->path[1]);
         ck_assert_uint_eq(settings->allow, 1 << TR_SETTINGS_ALLOW_NATIVE | 1 << TR_SETTINGS_ALLOW_COMMANDS);

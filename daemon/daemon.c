@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon object: what it is made of is created from the bottom up (host, signals, server, supervisor, drain) and
+ * destroyed in reverse. In between it serves, until a signal or the method `shutdown` begins the drain:
+ *
+ *      serving -> draining (no connection, no spawn; actors stop) -> over
+ */
+#include "config.h"
+
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/core/system.h"
+#include "daemon/drain.h"
+#include "daemon/host.h"
+#include "daemon/io/loop.h"
+#include "daemon/io/server.h"
+#include "daemon/io/signals.h"
+#include "daemon/io/systemd.h"
+#include "daemon/supervisor.h"
+
+struct tr_daemon {
+        struct tr_daemon_options options;
+        struct tr_host host;
+        struct tr_signals *signals;
+        struct tr_server *server;
+        struct tr_supervisor *supervisor;
+        struct tr_drain *drain;
+        struct tr_timer watchdog;
+        bool draining;
+};
+
+static void daemon_drain(struct tr_daemon *daemon) {
+        if (daemon->draining) {
+                tr_log(TR_LOG_INFO, "stopping at once");
+                tr_drain_hurry(daemon->drain);
+                return;
+        }
+        daemon->draining = true;
+        tr_log(TR_LOG_INFO, "stopping");
+        tr_systemd_notify(daemon->options.systemd, "STOPPING=1");
+        tr_server_drain(daemon->server);
+        tr_supervisor_stop(daemon->supervisor);
+        tr_drain_start(daemon->drain, daemon->options.settings->grace_ms * TR_NS_PER_MS);
+}
+
+static void on_drained(void *userdata) {
+        struct tr_daemon *daemon = userdata;
+
+        tr_loop_stop(daemon->host.loop);
+}
+
+static void on_shutdown(void *userdata) {
+        struct tr_daemon *daemon = userdata;
+
+        /* asked twice it is not hurried: whoever asks does not know of the other */
+        if (!daemon->draining)
+                daemon_drain(daemon);
+}
+
+static void on_signal(void *userdata, int signal) {
+        if (signal == SIGHUP)
+                tr_log(TR_LOG_WARNING, "reloading is not supported in this version: restart to read the configuration again");
+        else
+                daemon_drain(userdata);
+}
+
+static void on_ready(void *userdata) {
+        struct tr_daemon *daemon = userdata;
+
+        tr_log(TR_LOG_INFO, "ready");
+        tr_systemd_notify(daemon->options.systemd, "READY=1");
+}
+
+/* The timer fires on the loop, by the system whose lock every spawn and every end of an actor needs: fed means alive. */
+static void watchdog_feed(struct tr_daemon *daemon) {
+        uint64_t after_ns = daemon->options.systemd->watchdog_ns / 2;
+
+        if (after_ns == 0)
+                return;
+        tr_systemd_notify(daemon->options.systemd, "WATCHDOG=1");
+        if (tr_system_set_timer(daemon->host.system, &daemon->watchdog, tr_clock_deadline_ns(after_ns)) < 0)
+                tr_log(TR_LOG_ERROR, "the watchdog is not fed any more, for want of memory");
+}
+
+static void on_watchdog(struct tr_timer *timer) {
+        watchdog_feed(tr_container_of(timer, struct tr_daemon, watchdog));
+}
+
+/* Creation */
+
+static struct tr_server_limits server_limits(const struct tr_settings_limits *limits) {
+        return (struct tr_server_limits){
+                .connections = (uint32_t)limits->connections,
+                .connections_per_user = (uint32_t)limits->connections_per_user,
+                .requests = (uint32_t)limits->requests,
+                .frame_bytes = limits->frame_bytes,
+                .output_bytes = limits->output_bytes,
+                .stalled_ns = limits->stalled_ms * TR_NS_PER_MS,
+                .queue = (uint32_t)limits->queue,
+        };
+}
+
+static int daemon_create_host(struct tr_daemon *daemon) {
+        const struct tr_settings *settings = daemon->options.settings;
+        const struct tr_host_options options = {
+                .settings = settings,
+                .path = daemon->options.path,
+                .allow = tr_host_allow(settings->allow),
+                .grace_ns = settings->grace_ms * TR_NS_PER_MS,
+                .fault_level = TR_LOG_WARNING,
+        };
+
+        return tr_error_fold(tr_host_init(&daemon->host, &options));
+}
+
+static int daemon_create_server(struct tr_daemon *daemon) {
+        const struct tr_server_options options = {
+                .loop = daemon->host.loop,
+                .system = daemon->host.system,
+                .limits = server_limits(&daemon->options.settings->limits),
+                .shutdown = on_shutdown,
+                .userdata = daemon,
+        };
+
+        return tr_error_fold(tr_server_new(&options, &daemon->server));
+}
+
+static int daemon_create_supervisor(struct tr_daemon *daemon) {
+        const struct tr_supervisor_options options = {
+                .loop = daemon->host.loop,
+                .system = daemon->host.system,
+                .actors = &daemon->options.settings->actors,
+                .ready = on_ready,
+                .userdata = daemon,
+        };
+
+        return tr_error_fold(tr_supervisor_new(&options, &daemon->supervisor));
+}
+
+/* Sockets that were passed, all of them; else its own. As tr_server_listen(). */
+static int daemon_listen(struct tr_daemon *daemon) {
+        const struct tr_settings *settings = daemon->options.settings;
+        const struct tr_listen listen = {
+                .path = daemon->options.socket_path ? daemon->options.socket_path : settings->socket_path,
+                .mode = (mode_t)settings->socket_mode,
+                .group = settings->socket_group,
+                .group_configured = settings->socket_group_line > 0,
+        };
+        int r = 0;
+
+        if (daemon->options.systemd->sockets == 0) {
+                r = tr_server_listen(daemon->server, &listen);
+                if (r == 0)
+                        tr_log(TR_LOG_INFO, "listening on %s", listen.path);
+                return r;
+        }
+        for (unsigned int i = 0; r == 0 && i < daemon->options.systemd->sockets; i++)
+                r = tr_server_listen_fd(daemon->server, TR_SYSTEMD_FIRST_SOCKET + (int)i);
+        return r;
+}
+
+static int daemon_create(struct tr_daemon *daemon) {
+        int r;
+
+        r = daemon_create_host(daemon);
+        if (r == 0)
+                r = tr_signals_new(daemon->host.loop, on_signal, daemon, &daemon->signals);
+        if (r == 0)
+                r = daemon_create_server(daemon);
+        if (r == 0)
+                r = daemon_create_supervisor(daemon);
+        if (r == 0)
+                r = tr_drain_new(daemon->host.loop, daemon->host.system, on_drained, daemon, &daemon->drain);
+        return tr_error_fold(r);
+}
+
+int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **ret_daemon) {
+        struct tr_daemon *daemon = calloc(1, sizeof(*daemon));
+        int r;
+
+        if (!daemon)
+                return tr_error_origin(-ENOMEM);
+        daemon->options = *options;
+        daemon->watchdog.fire = on_watchdog;
+        r = daemon_create(daemon);
+        if (r == 0)
+                r = daemon_listen(daemon);
+        if (r != 0) {
+                tr_daemon_free(daemon);
+                return r;
+        }
+        *ret_daemon = daemon;
+        return 0;
+}
+
+int tr_daemon_run(struct tr_daemon *daemon) {
+        watchdog_feed(daemon);
+        tr_supervisor_start(daemon->supervisor);
+        return tr_error_fold(tr_loop_run(daemon->host.loop));
+}
+
+void tr_daemon_free(struct tr_daemon *daemon) {
+        if (!daemon)
+                return;
+        if (daemon->host.system)
+                tr_system_clear_timer(daemon->host.system, &daemon->watchdog);
+        tr_drain_free(daemon->drain);
+        tr_supervisor_free(daemon->supervisor);
+        tr_server_free(daemon->server);
+        tr_signals_free(daemon->signals);
+        tr_host_deinit(&daemon->host);
+        /* a stuck actor may come back to the host, which is in it */
+        if (!daemon->host.system)
+                free(daemon);
+}

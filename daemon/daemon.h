@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_DAEMON_H
+#define TR_DAEMON_H
+
+#include "daemon/base/error.h"
+#include "daemon/settings/settings.h"
+
+struct tr_daemon;
+struct tr_systemd;
+
+/* The daemon: a host of actors behind a socket, under a service manager or not. Main thread, which is the loop's. */
+struct tr_daemon_options {
+        const struct tr_settings *settings;
+        const struct tr_systemd *systemd; /* what was passed, and who is told */
+        const char *socket_path; /* of an own socket; NULL: the settings' */
+        char *const *path; /* Lua directories before the settings' path; NULL-terminated */
+};
+
+/* Creates everything and listens; nothing runs yet. 0, a TR_LISTEN_* of daemon/io/server.h, or a negative errno. What the
+ * options point to outlives it. */
+TR_MUST_CHECK int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **ret_daemon);
+/* Starts the configured actors and serves until it is told to stop. 0 or a negative errno. */
+TR_MUST_CHECK int tr_daemon_run(struct tr_daemon *daemon);
+/* NULL is fine. Where an actor is stuck, what it may come back to is left. */
+void tr_daemon_free(struct tr_daemon *daemon);
+
+#endif

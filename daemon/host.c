@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The creation order below any socket: loop, then what Lua is given, then the system, which calls both. Destruction is the
+ * reverse, and stops before anything that a stuck actor could still touch.
+ */
+#include "daemon/host.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/core/actor.h"
+#include "daemon/io/loop.h"
+
+static void on_wake(void *userdata) {
+        struct tr_host *host = userdata;
+
+        tr_loop_wake(host->loop);
+}
+
+static void log_failure(enum tr_log_level level, const struct tr_log_context *context, const struct tr_failure *failure) {
+        const char *traceback;
+        size_t len;
+
+        if (tr_failure_find_text(failure, "traceback", &traceback, &len))
+                tr_log_with(level, context, "%s: %s\n%.*s", tr_code_text(failure->code), failure->message, (int)len, traceback);
+        else
+                tr_log_with(level, context, "%s: %s", tr_code_text(failure->code), failure->message);
+}
+
+static void on_event(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure) {
+        struct tr_host *host = userdata;
+        char handle[TR_HANDLE_SHORT + 1];
+        const struct tr_log_context context = { .actor = target->label, .handle = handle };
+
+        tr_handle_format_short(&target->handle, handle);
+        switch (event) {
+        case TR_EVENT_STARTED:
+                tr_log_with(TR_LOG_DEBUG, &context, "started");
+                break;
+        case TR_EVENT_STOPPED:
+                tr_log_with(TR_LOG_DEBUG, &context, "stopped");
+                break;
+        case TR_EVENT_KILLED:
+                tr_log_with(TR_LOG_INFO, &context, "killed");
+                break;
+        case TR_EVENT_FAULTED:
+                log_failure(host->fault_level, &context, failure);
+                break;
+        case TR_EVENT_STUCK:
+        case TR_EVENT_SLOW:
+                break; /* logged where they are found, with what is known there */
+        }
+}
+
+/* The directories of the command line, then the configuration's. The texts stay theirs. */
+static char **join_paths(char *const *first, char *const *second) {
+        size_t first_count = 0, second_count = 0;
+        char **all;
+
+        while (first && first[first_count])
+                first_count++;
+        while (second[second_count])
+                second_count++;
+        all = calloc(first_count + second_count + 1, sizeof(*all));
+        if (!all)
+                return NULL;
+        if (first_count > 0)
+                memcpy(all, first, first_count * sizeof(*all));
+        memcpy(all + first_count, second, second_count * sizeof(*all));
+        return all;
+}
+
+static struct tr_system_limits system_limits(const struct tr_settings_limits *limits, uint64_t grace_ns) {
+        return (struct tr_system_limits){
+                .actors = (uint32_t)limits->actors,
+                .actors_per_user = (uint32_t)limits->actors_per_user,
+                .heap_bytes = limits->heap_bytes,
+                .heap_max_bytes = limits->heap_max_bytes,
+                .mailbox = (uint32_t)limits->mailbox,
+                .mailbox_bytes = limits->mailbox_bytes,
+                .async = (uint32_t)limits->async,
+                .memory_bytes = limits->memory_bytes,
+                .slow_ns = limits->slow_ms * TR_NS_PER_MS,
+                .grace_ns = grace_ns,
+        };
+}
+
+int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
+        const struct tr_system_limits limits = system_limits(&options->settings->limits, options->grace_ns);
+        const struct tr_system_hooks hooks = { .wake = on_wake, .event = on_event, .userdata = host };
+        int r;
+
+        *host = (struct tr_host){ .fault_level = options->fault_level };
+        host->script.allow = options->allow;
+        r = tr_loop_new(&host->loop);
+        if (r == 0) {
+                host->script.path = join_paths(options->path, options->settings->path);
+                r = host->script.path ? tr_actor_install_signal() : tr_error_origin(-ENOMEM);
+        }
+        if (r == 0)
+                r = tr_system_new(&limits, &tr_script_behaviour, &host->script, &hooks, &host->system);
+        if (r < 0) {
+                tr_host_deinit(host);
+                return tr_error_fold(r);
+        }
+        tr_loop_attach(host->loop, host->system);
+        return 0;
+}
+
+void tr_host_deinit(struct tr_host *host) {
+        if (host->loop)
+                tr_loop_attach(host->loop, NULL);
+        if (tr_system_free(host->system) > 0)
+                return;
+        free(host->script.path);
+        tr_loop_free(host->loop);
+        *host = (struct tr_host){ 0 };
+}
+
+unsigned int tr_host_allow(uint64_t allow) {
+        return (allow & 1 << TR_SETTINGS_ALLOW_FILES ? TR_ALLOW_FILES : 0) |
+               (allow & 1 << TR_SETTINGS_ALLOW_COMMANDS ? TR_ALLOW_COMMANDS : 0) |
+               (allow & 1 << TR_SETTINGS_ALLOW_NATIVE ? TR_ALLOW_NATIVE : 0);
+}
