@@ -13,22 +13,19 @@
 #include "proto/value.h"
 #include "proto/walk.h"
 
-/* Reads an unsigned integer of any encoding, not a float. Positive: it is none. */
+/* Reads an integer of 0 to 2^32-1 in any encoding, of which a float is none. */
 static enum tr_walk head_integer(const uint8_t *data, size_t bytes, size_t *at, uint32_t *ret_value) {
         struct tr_reader reader = tr_reader(data + *at, bytes - *at);
         struct tr_token token;
+        uint8_t kind;
 
-        switch (tr_read(&reader, &token)) {
-        case 0:
-                break;
-        case TR_READ_TRUNCATED:
-                /* A string or a container that is cut off is no integer all the same. */
-                if (*at < bytes && tr_heads[data[*at]].kind != TR_KIND_INT && tr_heads[data[*at]].kind != TR_KIND_UINT64)
-                        return TR_WALK_BAD;
+        if (*at == bytes)
                 return TR_WALK_SHORT;
-        default:
+        kind = tr_heads[data[*at]].kind;
+        if (kind != TR_KIND_INT && kind != TR_KIND_UINT64)
                 return TR_WALK_BAD;
-        }
+        if (tr_read(&reader, &token))
+                return TR_WALK_SHORT;
         if (token.type != TR_INT || token.integer < 0 || token.integer > UINT32_MAX)
                 return TR_WALK_BAD;
         *ret_value = (uint32_t)token.integer;
@@ -84,7 +81,7 @@ static enum tr_walk walk_head(struct tr_scanner *scanner, const uint8_t *data, s
 /* An argument is level 1 and within frame, params and args; a response's values are within the frame only. */
 static void begin_parts(struct tr_scanner *scanner) {
         scanner->state = TR_SCAN_IN_PARTS;
-        scanner->levels_max = TR_NESTING_MAX + (scanner->frame.type == TR_FRAME_RESPONSE ? 1 : TR_FRAME_WRAPPING);
+        scanner->levels_max = scanner->nesting_max + (scanner->frame.type == TR_FRAME_RESPONSE ? 1 : TR_FRAME_WRAPPING);
         scanner->part = 0;
         scanner->part_at[0] = scanner->at;
         scanner->level = 0;
@@ -151,7 +148,8 @@ static enum tr_scan scan_skip(struct tr_scanner *scanner, const uint8_t *data, s
                               struct tr_refusal *ret_refusal) {
         switch (tr_skip(scanner, data, bytes)) {
         case TR_WALK_WHOLE:
-                *ret_frame = (struct tr_frame){ .type = scanner->frame.type, .id = scanner->frame.id, .bytes = scanner->at };
+                *ret_frame =
+                        (struct tr_frame){ .type = scanner->frame.type, .id = scanner->frame.id, .bytes = scanner->at };
                 begin_frame(scanner);
                 return TR_SCAN_SKIPPED;
         case TR_WALK_SHORT:
@@ -166,7 +164,12 @@ void tr_scanner_init(struct tr_scanner *scanner, size_t frame_max) {
         scanner->frame_max = frame_max < TR_FRAME_MAX_LOW    ? TR_FRAME_MAX_LOW
                              : frame_max > TR_FRAME_MAX_HIGH ? TR_FRAME_MAX_HIGH
                                                              : frame_max;
+        scanner->nesting_max = TR_NESTING_MAX;
         begin_frame(scanner);
+}
+
+void tr_scanner_set_nesting(struct tr_scanner *scanner, uint32_t levels) {
+        scanner->nesting_max = levels < TR_NESTING_MAX ? levels : TR_NESTING_MAX;
 }
 
 enum tr_scan tr_scan(struct tr_scanner *scanner, const uint8_t *data, size_t bytes, struct tr_frame *ret_frame,

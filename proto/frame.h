@@ -51,16 +51,16 @@ struct tr_frame {
 enum tr_scan {
         TR_SCAN_MORE = 1,     /* no whole frame yet: call again with more bytes behind the same beginning */
         TR_SCAN_FRAME,        /* *ret_frame is set; the next frame begins frame.bytes further on */
-        TR_SCAN_REFUSED,      /* *ret_refusal is set (the frame's end may not be there yet): call again with the same bytes */
+        TR_SCAN_REFUSED,      /* *ret_refusal is set; the frame may not have ended: call again with the same bytes */
         TR_SCAN_SKIPPED,      /* the end of a refused frame: drop ret_frame->bytes and go on */
-        TR_SCAN_BAD,          /* not a frame: nothing behind it can be trusted; ret_refusal has the id that is owed an answer */
+        TR_SCAN_BAD,          /* no frame: nothing behind it can be trusted; *ret_refusal says whom to answer */
 };
 
 /* Why a frame is refused. */
 enum tr_refusal_reason {
         TR_REFUSAL_NONE,        /* TR_SCAN_BAD */
         TR_REFUSAL_TOO_LARGE,   /* more than frame_max, at once where a head shows it */
-        TR_REFUSAL_TOO_DEEP,    /* beyond TR_NESTING_MAX levels (an argument is level 1) */
+        TR_REFUSAL_TOO_DEEP,    /* beyond the levels allowed (an argument is level 1) */
         TR_REFUSAL_BIG_INTEGER, /* an unsigned integer above 2^63-1 */
         TR_REFUSAL_EXT_TYPE,    /* an extension type that is not the protocol's: ext_type */
         TR_REFUSAL_EXT_PAYLOAD, /* a known extension type with a payload that is not its own: ext_type */
@@ -96,6 +96,7 @@ enum tr_scan_state {
  */
 struct tr_scanner {
         size_t frame_max;
+        uint32_t nesting_max;
         size_t at;                /* bytes of what is given that were looked at */
         enum tr_scan_state state;
         struct tr_frame frame;    /* type and id */
@@ -123,6 +124,9 @@ struct tr_scanner {
 
 void tr_scanner_init(struct tr_scanner *scanner, size_t frame_max);
 
+/* Fewer levels than TR_NESTING_MAX, which is what it is without this. From the next frame's head on. */
+void tr_scanner_set_nesting(struct tr_scanner *scanner, uint32_t levels);
+
 /*
  * Looks at the frame that begins at data. While it answers TR_SCAN_MORE the caller keeps the bytes and calls
  * again with the same beginning and more behind it, except while a frame is being skipped: then whatever
@@ -143,8 +147,8 @@ size_t tr_scanner_consumed(const struct tr_scanner *scanner, size_t bytes);
 
 /*
  * The place of a value, for people: writes for instance "args[2].items[3]" for the value that begins `offset`
- * bytes into the params of a frame, and for a key the place of its map. An array among the params is `args`, another value
- * is params[1] and so on. Needs the frame's bytes up to the offset; truncates to size, which is at least 1.
+ * bytes into the params of a frame, and for a key the place of its map. An array among the params is `args`, another
+ * value is params[1] and so on. Needs the frame's bytes up to the offset; truncates to size, which is at least 1.
  */
 void tr_frame_path(const uint8_t *params, size_t bytes, size_t offset, char *ret_path, size_t size);
 

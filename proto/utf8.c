@@ -32,10 +32,18 @@ static size_t sequence_len(const uint8_t *p, size_t left) {
         if (left < len)
                 return 0;
         switch (p[0]) {
-        case 0xe0: low = 0xa0; break;
-        case 0xed: high = 0x9f; break;
-        case 0xf0: low = 0x90; break;
-        case 0xf4: high = 0x8f; break;
+        case 0xe0:
+                low = 0xa0;
+                break;
+        case 0xed:
+                high = 0x9f;
+                break;
+        case 0xf0:
+                low = 0x90;
+                break;
+        case 0xf4:
+                high = 0x8f;
+                break;
         }
         if (p[1] < low || p[1] > high)
                 return 0;

@@ -148,7 +148,8 @@ void tr_write_raw(struct tr_writer *writer, const void *data, size_t len);
 /* str where the bytes are valid UTF-8, else bin: how a string goes to a peer. */
 void tr_write_string(struct tr_writer *writer, const char *data, size_t len);
 void tr_write_handle(struct tr_writer *writer, const struct tr_handle *handle);
-void tr_write_message(struct tr_writer *writer, const struct tr_handle *handle, const char *handler, size_t handler_len);
+void tr_write_message(struct tr_writer *writer, const struct tr_handle *handle, const char *handler,
+                      size_t handler_len);
 void tr_write_time(struct tr_writer *writer, const struct tr_time *time);
 
 /* A float as text in the fewest digits that read back as the same number ("0.1", "1e+300", "inf", "nan"), with a point

@@ -38,7 +38,7 @@ static bool is_nan(struct tr_head head, const uint8_t *payload) {
 
 /* The fields of an instance, whose payload is there. They are values like all others. */
 static enum tr_walk walk_instance(struct tr_scanner *scanner, const uint8_t *data, size_t offset, size_t payload_at,
-                               uint32_t bytes) {
+                                  uint32_t bytes) {
         struct tr_reader fields;
         const char *name;
         size_t name_len;
@@ -177,7 +177,8 @@ enum tr_walk tr_walk(struct tr_scanner *scanner, struct tr_extent extent, uint32
                 at += head.bytes;
                 level->left--;
                 if (tr_head_is_container(head))
-                        *++level = (struct tr_scan_level){ (uint32_t)tr_head_values(head, length), head.kind == TR_KIND_MAP };
+                        *++level = (struct tr_scan_level){ (uint32_t)tr_head_values(head, length),
+                                                           head.kind == TR_KIND_MAP };
                 else
                         at += length;
         }

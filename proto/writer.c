@@ -194,7 +194,8 @@ static size_t string_head_bytes(size_t len, bool is_str) {
         return len <= UINT8_MAX ? 2 : len <= UINT16_MAX ? 3 : 5;
 }
 
-void tr_write_message(struct tr_writer *writer, const struct tr_handle *handle, const char *handler, size_t handler_len) {
+void tr_write_message(struct tr_writer *writer, const struct tr_handle *handle, const char *handler,
+                      size_t handler_len) {
         static const char head[] = { (char)MESSAGE_ARRAY, (char)BIN8, TR_HANDLE_BYTES };
         msgpack_packer p = packer(writer);
         size_t string_head = string_head_bytes(handler_len, tr_utf8_is_valid(handler, handler_len));

@@ -31,7 +31,8 @@ static void check_path(const uint8_t *data, size_t bytes, const struct scan_even
         if (event->parts[1] == 0 || event->type == TR_FRAME_RESPONSE)
                 return;
         memset(path, 'x', sizeof(path));
-        tr_frame_path(data + event->parts[1], bytes - event->parts[1], event->offset - event->parts[1], path, sizeof(path));
+        tr_frame_path(data + event->parts[1], bytes - event->parts[1], event->offset - event->parts[1], path,
+                      sizeof(path));
         FUZZ_CHECK(memchr(path, '\0', sizeof(path)));
         FUZZ_CHECK(path[0] == 'a' || path[0] == 'p');
 }
@@ -55,7 +56,7 @@ static void check_event(const uint8_t *data, size_t bytes, size_t frame_max, con
         }
 }
 
-/* Frames, one behind another; a refused one is passed over before anything else comes, and nothing comes after a bad one. */
+/* Frames, one behind another; a refused one is passed over before anything else, and nothing comes after a bad one. */
 static void check_order(const struct scan_log *log) {
         size_t begin = 0;
 

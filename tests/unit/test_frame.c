@@ -324,6 +324,29 @@ START_TEST(containers_in_params_count_from_the_arguments_on) {
 }
 END_TEST
 
+START_TEST(fewer_levels_may_be_allowed) {
+        /* [2, "m", [[ [[]] ]]]: two levels */
+        static const uint8_t data[] = { 0x93, 0x02, 0xa1, 'm', 0x91, 0x91, 0x91, 0x90 };
+        static struct tr_scanner scanner;
+
+        for (uint32_t levels = 0; levels <= TR_NESTING_MAX + 1; levels++) {
+                struct tr_refusal refusal;
+                struct tr_frame frame;
+                enum tr_scan r;
+
+                tr_scanner_init(&scanner, TR_FRAME_DEFAULT);
+                tr_scanner_set_nesting(&scanner, levels);
+                ck_assert_uint_le(scanner.nesting_max, TR_NESTING_MAX);
+                r = tr_scan(&scanner, data, sizeof(data), &frame, &refusal);
+                ck_assert_int_eq(r, levels >= 2 ? TR_SCAN_FRAME : TR_SCAN_REFUSED);
+                if (r == TR_SCAN_REFUSED) {
+                        ck_assert_int_eq(refusal.reason, TR_REFUSAL_TOO_DEEP);
+                        ck_assert_uint_eq(refusal.offset, 6 + levels);
+                }
+        }
+}
+END_TEST
+
 START_TEST(all_frames_in_one_stream_in_pieces_of_any_size) {
         json_t *cases = vectors_load("frames.json"), *one;
         struct tr_writer stream = TR_WRITER_INIT;
@@ -367,4 +390,4 @@ suite_main("frame", every_frame_however_it_is_cut, every_error_however_it_is_cut
            a_frame_of_exactly_the_limit_is_accepted, a_frame_of_4_gib_is_passed_over_without_being_kept,
            a_promise_of_more_than_can_be_counted_is_never_kept, what_is_no_messagepack_is_found_while_passing_over_too,
            a_result_is_level_1, containers_in_params_count_from_the_arguments_on,
-           all_frames_in_one_stream_in_pieces_of_any_size, nothing_is_said_of_nothing);
+           fewer_levels_may_be_allowed, all_frames_in_one_stream_in_pieces_of_any_size, nothing_is_said_of_nothing);

@@ -13,7 +13,8 @@ static bool valid(const char *name) {
 }
 
 START_TEST(parts_joined_by_dots) {
-        static const char *const names[] = { "a", "Z", "_", "0", "counter", "dev.left", "a-b", "a-", "a--", "1.2.3", "_x.y-z" };
+        static const char *const names[] = { "a",   "Z",  "_",   "0",     "counter", "dev.left",
+                                             "a-b", "a-", "a--", "1.2.3", "_x.y-z" };
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 ck_assert_msg(valid(names[i]), "%s", names[i]);
@@ -21,8 +22,8 @@ START_TEST(parts_joined_by_dots) {
 END_TEST
 
 START_TEST(all_else_is_no_name) {
-        static const char *const names[] = { "",    ".",   "a.",  ".a",  "a..b", "-a",  "a.-b", "a/b", "/",   "../a",
-                                             "a b", "a:b", "a\n", "a,b", "\xc3\xa4", "a*", "a@b",  "a[",  "a`b", "{"  };
+        static const char *const names[] = { "",    ".",   "a.",  ".a",  "a..b",     "-a", "a.-b", "a/b", "/",   "../a",
+                                             "a b", "a:b", "a\n", "a,b", "\xc3\xa4", "a*", "a@b",  "a[",  "a`b", "{" };
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 ck_assert_msg(!valid(names[i]), "%s", names[i]);

@@ -84,5 +84,4 @@ START_TEST(a_long_place_is_cut_and_a_broken_one_harmless) {
 END_TEST
 
 suite_main("path", an_array_among_the_params_is_args, what_came_before_is_left_again, keys_of_every_kind,
-           a_key_itself_has_the_place_of_its_map, instances_are_entered,
-           a_long_place_is_cut_and_a_broken_one_harmless);
+           a_key_itself_has_the_place_of_its_map, instances_are_entered, a_long_place_is_cut_and_a_broken_one_harmless);

@@ -71,9 +71,11 @@ static int plain_of(const char *hex) {
 }
 
 START_TEST(what_the_scanner_lets_nobody_send_is_invalid) {
-        static const char *const values[] = { "81c001", "819001", "818001", "81d7ff000000000000000001", "d40400", "d40100",
-                                              "d402c0", "d403c0", "d4ff00", "c70703 92a36d3a4381a1", "c70703 92a36d3a4380c0",
-                                              "c70303 92a141" };
+        static const char *const values[] = {
+                "81c001", "819001", "818001", "81d7ff000000000000000001",
+                "d40400", "d40100", "d402c0", "d403c0", "d4ff00",
+                "c70703 92a36d3a4381a1", "c70703 92a36d3a4380c0", "c70303 92a141",
+        };
 
         for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
                 ck_assert_msg(plain_of(values[i]) == TR_READ_INVALID, "%s", values[i]);

@@ -30,10 +30,10 @@ START_TEST(each_first_byte_is_of_one_type) {
                 uint8_t first, last;
                 enum tr_type type;
         } ranges[] = {
-                { 0x00, 0x7f, TR_INT }, { 0x80, 0x8f, TR_MAP },   { 0x90, 0x9f, TR_ARRAY }, { 0xa0, 0xbf, TR_STR },
-                { 0xc0, 0xc0, TR_NIL }, { 0xc2, 0xc3, TR_BOOL },  { 0xc4, 0xc6, TR_BIN },   { 0xc7, 0xc9, TR_EXT },
-                { 0xca, 0xcb, TR_FLOAT }, { 0xcc, 0xd3, TR_INT }, { 0xd4, 0xd8, TR_EXT },   { 0xd9, 0xdb, TR_STR },
-                { 0xdc, 0xdd, TR_ARRAY }, { 0xde, 0xdf, TR_MAP }, { 0xe0, 0xff, TR_INT },
+                { 0x00, 0x7f, TR_INT },   { 0x80, 0x8f, TR_MAP },  { 0x90, 0x9f, TR_ARRAY }, { 0xa0, 0xbf, TR_STR },
+                { 0xc0, 0xc0, TR_NIL },   { 0xc2, 0xc3, TR_BOOL }, { 0xc4, 0xc6, TR_BIN },   { 0xc7, 0xc9, TR_EXT },
+                { 0xca, 0xcb, TR_FLOAT }, { 0xcc, 0xd3, TR_INT },  { 0xd4, 0xd8, TR_EXT },   { 0xd9, 0xdb, TR_STR },
+                { 0xdc, 0xdd, TR_ARRAY }, { 0xde, 0xdf, TR_MAP },  { 0xe0, 0xff, TR_INT },
         };
         int next = 0;
 
@@ -100,8 +100,10 @@ START_TEST(a_value_that_is_cut_off_stays_unread) {
 END_TEST
 
 START_TEST(a_huge_promise_is_truncated_at_once) {
-        static const char *const heads[] = { "ddffffffff", "dfffffffff", "dd10000000", "c6ffffffff", "dbffffffff", "c9ffffffff01",
-                                             "dfffffffff dfffffffff dfffffffff" };
+        static const char *const heads[] = {
+                "ddffffffff", "dfffffffff", "dd10000000", "c6ffffffff", "dbffffffff", "c9ffffffff01",
+                "dfffffffff dfffffffff dfffffffff",
+        };
 
         for (size_t i = 0; i < COUNT(heads); i++) {
                 size_t bytes;

@@ -54,13 +54,15 @@ static json_t *suite_load(void) {
         const char *shared = getenv("TROUPE_SHARED");
         char path[4096];
 
-        snprintf(path, sizeof(path), "%s%s/data/msgpack-test-suite/msgpack-test-suite.json", shared ? shared : TR_SRCDIR,
-                 shared ? "" : "/../shared");
+        snprintf(path, sizeof(path), "%s%s/data/msgpack-test-suite/msgpack-test-suite.json",
+                 shared ? shared : TR_SRCDIR, shared ? "" : "/../shared");
         return json_load_file(path, 0, NULL);
 }
 
 static double number_of(const struct tr_token *token) {
-        return token->type == TR_INT ? (double)token->integer : token->type == TR_UINT ? (double)token->unsigned_ : token->number;
+        return token->type == TR_INT    ? (double)token->integer
+               : token->type == TR_UINT ? (double)token->unsigned_
+                                        : token->number;
 }
 
 /* Numbers are one there, whether they are written as integers or floats. */
@@ -193,8 +195,10 @@ int main(void) {
 
         suite = suite_load();
         status = suite_run("value", tests, suite ? 2 : 1);
-        if (!suite)
-                printf("skipped: value: the MessagePack test suite is not in the shared data\n0 passed, 0 failed, 1 skipped\n");
+        if (!suite) {
+                puts("skipped: value: the MessagePack test suite is not in the shared data");
+                puts("0 passed, 0 failed, 1 skipped");
+        }
         json_decref(suite);
         return status;
 }
