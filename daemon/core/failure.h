@@ -26,7 +26,8 @@ struct tr_failure {
         struct tr_writer extra;     /* key, value, key, value, ... as MessagePack in the typed form */
 };
 
-struct tr_failure *tr_failure_new(enum tr_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct tr_failure *tr_failure_new(enum tr_code code, const char *format, ...)
+        __attribute__((format(printf, 2, 3), returns_nonnull));
 struct tr_failure *tr_failure_ref(struct tr_failure *failure);
 /* NULL is fine. */
 void tr_failure_unref(struct tr_failure *failure);

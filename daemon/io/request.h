@@ -47,7 +47,8 @@ static inline bool tr_request_has(const struct tr_request *request, uint32_t ind
 }
 
 /* A bad-request that says which parameter, by its place and name, and what it has to be. */
-struct tr_failure *tr_request_bad_param(const struct tr_request *request, uint32_t index, const char *wanted);
+struct tr_failure *tr_request_bad_param(const struct tr_request *request, uint32_t index, const char *wanted)
+        __attribute__((returns_nonnull));
 
 /* A parameter that is text: NULL with the output set, or bad-request. */
 struct tr_failure *tr_request_text(const struct tr_request *request, uint32_t index, const char **ret_text, size_t *ret_len);
