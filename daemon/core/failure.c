@@ -48,6 +48,11 @@ struct tr_failure *tr_failure_ref(struct tr_failure *failure) {
         return failure;
 }
 
+void tr_failure_set_ran(struct tr_failure *failure, enum tr_ran ran) {
+        if (failure != &no_memory)
+                failure->ran = ran;
+}
+
 void tr_failure_unref(struct tr_failure *failure) {
         if (!failure || failure == &no_memory)
                 return;

@@ -32,6 +32,8 @@ struct tr_failure *tr_failure_ref(struct tr_failure *failure);
 /* NULL is fine. */
 void tr_failure_unref(struct tr_failure *failure);
 
+/* Only before it is shared. */
+void tr_failure_set_ran(struct tr_failure *failure, enum tr_ran ran);
 /* Only before it is shared. A text that is not UTF-8 goes as bin. What does not fit in memory is left out. */
 void tr_failure_add_text(struct tr_failure *failure, const char *key, const char *text, size_t len);
 void tr_failure_add_raw(struct tr_failure *failure, const char *key, const void *value, size_t bytes);
