@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `log`: an actor's lines in the daemon's log.
+ */
+
+#include "daemon/script/log.h"
+
+#include <lualib.h>
+
+#include "daemon/script/library.h"
+#include "daemon/script/values.h"
+
+void tr_vm_log(struct tr_vm *vm, enum tr_log_level level, const char *line) {
+        char handle[TR_HANDLE_SHORT + 1];
+        const struct tr_log_context context = { .actor = vm->actor->target.label, .handle = handle };
+
+        if (!tr_log_enabled(level))
+                return;
+        tr_handle_format_short(&vm->actor->target.handle, handle);
+        tr_log_with(level, &context, "%s", line);
+}
+
+/* log(level, format, ...) */
+static int library_log(lua_State *L) {
+        enum tr_log_level level;
+        const char *text;
+        size_t len;
+
+        text = lua_type(L, 1) == LUA_TSTRING ? lua_tolstring(L, 1, &len) : NULL;
+        if (!text || !tr_log_level_parse(text, len, &level))
+                tr_value_misuse(L, "log", 1, "a level (error, warning, info, debug)");
+        if (lua_gettop(L) == 2) {
+                /* one text is taken as it is: a % in it is nobody's format */
+                luaL_tolstring(L, 2, NULL);
+        } else {
+                tr_vm_push(L, TR_PIN_FORMAT);
+                lua_insert(L, 2);
+                lua_call(L, lua_gettop(L) - 2, 1);
+        }
+        tr_vm_log(tr_vm_of(L), level, lua_tostring(L, -1));
+        return 0;
+}
+
+void tr_log_open(lua_State *L) {
+        static const luaL_Reg functions[] = {
+                { "log", library_log },
+                { NULL, NULL },
+        };
+
+        lua_getglobal(L, LUA_STRLIBNAME);
+        lua_getfield(L, -1, "format");
+        tr_vm_pin(L, TR_PIN_FORMAT);
+        lua_pop(L, 1);
+        tr_library_add(L, functions);
+}
