@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tasks: how the actor's code is run, and what becomes of what it comes to.
+ *
+ * A task keeps its coroutine when it is done and waits among the idle ones for the next message, so that a handler costs neither a
+ * coroutine nor anything else to be collected. The last used is used first: an actor without asynchronous handlers always
+ * works on the same one.
+ *
+ * A coroutine that raised, or was stopped (kill.c), is never used again: the actor dies of it.
+ */
+
+#include "daemon/script/task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/script/codec.h"
+#include "daemon/script/coroutine.h"
+#include "daemon/script/kill.h"
+#include "daemon/script/promise.h"
+#include "daemon/script/timers.h"
+
+/* How many tasks wait for the next message; what a burst of asynchronous handlers made beyond that is given back. */
+#define IDLE_MAX 16
+
+static const uint8_t encoded_nil = 0xc0;
+
+const char *tr_task_handler(const struct tr_message *message) {
+        if (!message)
+                return NULL;
+        switch (message->kind) {
+        case TR_MESSAGE_INIT:
+                return "init";
+        case TR_MESSAGE_CLOSE:
+                return "close";
+        default:
+                return tr_message_handler(message);
+        }
+}
+
+/* coming and going */
+
+static int new_coroutine(lua_State *L) {
+        struct tr_task *task = lua_touserdata(L, 1);
+        lua_State *co = lua_newthread(L);
+
+        task->anchor = luaL_ref(L, LUA_REGISTRYINDEX);
+        task->co = co;
+        return 0;
+}
+
+static int drop_coroutine(lua_State *L) {
+        const struct tr_task *task = lua_touserdata(L, 1);
+
+        luaL_unref(L, LUA_REGISTRYINDEX, task->anchor);
+        return 0;
+}
+
+struct tr_task *tr_task_new(struct tr_vm *vm, struct tr_message *message, bool may_await) {
+        struct tr_task *task = tr_list_first(&vm->idle, struct tr_task, link);
+
+        if (task) {
+                tr_list_unlink(&task->link);
+                vm->idle_count--;
+        } else {
+                task = calloc(1, sizeof(*task));
+                if (!task)
+                        return NULL;
+                tr_list_init(&task->link);
+                tr_list_init(&task->wait_link);
+                if (tr_vm_protect(vm, new_coroutine, task) != LUA_OK) {
+                        lua_pop(vm->L, 1);
+                        free(task);
+                        return NULL;
+                }
+        }
+        task->message = message;
+        task->may_await = may_await;
+        task->recurring = NULL;
+        tr_list_append(&vm->tasks, &task->link);
+        return task;
+}
+
+void tr_task_free(struct tr_vm *vm, struct tr_task *task) {
+        tr_list_unlink(&task->link);
+        tr_list_unlink(&task->wait_link);
+        lua_settop(task->co, 0);
+        if (vm->idle_count < IDLE_MAX) {
+                tr_list_prepend(&vm->idle, &task->link);
+                vm->idle_count++;
+                return;
+        }
+        if (tr_vm_protect(vm, drop_coroutine, task) != LUA_OK)
+                lua_pop(vm->L, 1);
+        free(task);
+}
+
+static void free_list(struct tr_list *tasks) {
+        struct tr_task *task;
+
+        tr_list_for_each(task, tasks, link) {
+                tr_list_unlink(&task->link);
+                free(task);
+        }
+}
+
+void tr_tasks_free(struct tr_vm *vm) {
+        free_list(&vm->tasks);
+        free_list(&vm->idle);
+}
+
+/* how a task ends */
+
+void tr_vm_fault(struct tr_vm *vm) {
+        if (tr_actor_is_killed(vm->actor)) {
+                lua_pop(vm->L, 1);
+                return;
+        }
+        tr_actor_fault(vm->actor, NULL, tr_script_fault_of(vm, vm->L, NULL, false));
+}
+
+/* Runs what the failed coroutine still has to close; the fault has been described before. */
+static void close_failed(struct tr_vm *vm, lua_State *co) {
+        vm->running = co;
+        lua_resetthread(co);
+        vm->running = vm->L;
+}
+
+/* The code raised what is on top of its coroutine, or was stopped at the ceiling. */
+static void fault(struct tr_vm *vm, struct tr_task *task, bool stopped) {
+        struct tr_failure *failure = tr_script_fault_of(vm, task->co, tr_task_handler(task->message), stopped);
+
+        if (!vm->alloc.exceeded)
+                close_failed(vm, task->co);
+        tr_actor_fault(vm->actor, task->message, failure);
+}
+
+/* Encodes the value at 1 as the answer to the message at 2. */
+static int encode_answer(lua_State *L) {
+        const struct tr_message *message = lua_touserdata(L, 2);
+        struct tr_vm *vm = tr_vm_of(L);
+
+        tr_codec_encode(L, 1, 1, (enum tr_form)message->form, "the answer", &vm->scratch);
+        return 0;
+}
+
+/* Writes the value on top of the task's coroutine into the scratch. Lua's status; the error is left on the coroutine. What needs
+ * no protection goes without. */
+static int write_answer(struct tr_vm *vm, struct tr_task *task) {
+        lua_State *co = task->co;
+        int status;
+
+        tr_writer_reset(&vm->scratch);
+        switch (lua_type(co, -1)) {
+        case LUA_TNIL:
+                tr_write_nil(&vm->scratch);
+                return LUA_OK;
+        case LUA_TBOOLEAN:
+                tr_write_bool(&vm->scratch, lua_toboolean(co, -1));
+                return LUA_OK;
+        case LUA_TNUMBER:
+                if (lua_isinteger(co, -1))
+                        tr_write_int(&vm->scratch, lua_tointeger(co, -1));
+                else
+                        tr_write_float(&vm->scratch, lua_tonumber(co, -1));
+                return LUA_OK;
+        default:
+                break;
+        }
+        lua_pushcfunction(co, encode_answer);
+        lua_insert(co, -2);
+        lua_pushlightuserdata(co, task->message);
+        vm->running = co;
+        status = lua_pcall(co, 2, 0, 0);
+        vm->running = vm->L;
+        return status;
+}
+
+/* The failure of an answer that cannot be sent: the handler ran, and the actor lives on. */
+static void refuse_answer(struct tr_vm *vm, struct tr_task *task) {
+        struct tr_failure *failure;
+
+        lua_xmove(task->co, vm->L, 1);
+        failure = tr_script_failure_of(vm->L, -1);
+        lua_pop(vm->L, 1);
+        tr_failure_set_ran(failure, TR_RAN_YES);
+        tr_actor_refuse(vm->actor, task->message, failure);
+        tr_task_free(vm, task);
+}
+
+/* Answers with the value on top of the task's coroutine. */
+static void answer(struct tr_vm *vm, struct tr_task *task) {
+        struct tr_message *message = task->message;
+        struct tr_failure *failure;
+
+        if (!message->asker) {
+                tr_actor_resolve(vm->actor, message, &encoded_nil, sizeof(encoded_nil));
+                tr_task_free(vm, task);
+                return;
+        }
+        if (write_answer(vm, task) != LUA_OK) {
+                if (tr_vm_is_doomed(vm))
+                        fault(vm, task, false);
+                else
+                        refuse_answer(vm, task);
+                return;
+        }
+        if (tr_writer_error(&vm->scratch) != 0) {
+                failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer");
+                tr_failure_set_ran(failure, TR_RAN_YES);
+                tr_actor_refuse(vm->actor, message, failure);
+        } else {
+                tr_actor_resolve(vm->actor, message, vm->scratch.data, vm->scratch.len);
+        }
+        tr_vm_trim_scratch(vm);
+        tr_task_free(vm, task);
+}
+
+/* Answers with what the promise on top of the task's coroutine has settled to. */
+static void answer_with_promise(struct tr_vm *vm, struct tr_task *task) {
+        struct tr_promise *promise = tr_promise_to(task->co, -1);
+        struct tr_failure *failure;
+
+        lua_getiuservalue(task->co, -1, TR_PROMISE_VALUE);
+        if (promise->state == TR_PROMISE_FULFILLED) {
+                answer(vm, task);
+                return;
+        }
+        lua_xmove(task->co, vm->L, 1);
+        failure = tr_script_failure_of(vm->L, -1);
+        lua_pop(vm->L, 1);
+        tr_actor_refuse(vm->actor, task->message, failure);
+        tr_task_free(vm, task);
+}
+
+/* The code came to its end, with `count` values on its coroutine. The first is the answer to whoever asked. */
+static void finish(struct tr_vm *vm, struct tr_task *task, int count) {
+        lua_State *co = task->co;
+        struct tr_recurring *recurring = task->recurring;
+        struct tr_promise *promise;
+
+        if (!task->message) {
+                tr_task_free(vm, task);
+                if (recurring)
+                        tr_timers_ticked(vm, recurring);
+                return;
+        }
+        if (task->message->kind != TR_MESSAGE_HANDLER) {
+                tr_actor_resolve(vm->actor, task->message, &encoded_nil, sizeof(encoded_nil));
+                tr_task_free(vm, task);
+                return;
+        }
+        if (count == 0)
+                lua_pushnil(co);
+        else
+                lua_settop(co, lua_gettop(co) - count + 1);
+
+        promise = task->message->asker && lua_type(co, -1) == LUA_TUSERDATA ? tr_promise_to(co, -1) : NULL;
+        if (!promise) {
+                answer(vm, task);
+                return;
+        }
+        task->state = TR_TASK_ANSWERING;
+        if (promise->state == TR_PROMISE_PENDING) {
+                tr_promise_wait(promise, task);
+        } else {
+                tr_promise_want(co, promise);
+                tr_list_append(&vm->ready, &task->wait_link);
+        }
+}
+
+/* running */
+
+int tr_task_build(struct tr_vm *vm, struct tr_task *task, lua_CFunction build, int *ret_count) {
+        lua_State *co = task->co;
+        int status;
+
+        lua_pushcfunction(co, build);
+        lua_pushlightuserdata(co, task);
+        vm->running = co;
+        status = lua_pcall(co, 1, LUA_MULTRET, 0);
+        vm->running = vm->L;
+        if (status == LUA_OK) {
+                *ret_count = lua_gettop(co);
+                return LUA_OK;
+        }
+        lua_xmove(co, vm->L, 1);
+        return status;
+}
+
+void tr_task_run(struct tr_vm *vm, struct tr_task *task, int count) {
+        int status;
+
+        task->state = TR_TASK_RUNNING;
+        vm->current = task;
+        vm->running = task->co;
+        /* a function and its arguments at first, nothing later */
+        status = lua_resume(task->co, vm->L, count > 0 ? count - 1 : 0, &count);
+        vm->running = vm->L;
+        vm->current = NULL;
+
+        if (status == LUA_OK && !vm->alloc.exceeded) {
+                finish(vm, task, count);
+        } else if (tr_actor_is_killed(vm->actor)) {
+                return;
+        } else if (status == LUA_YIELD && vm->suspending && !vm->alloc.exceeded) {
+                vm->suspending = false;
+                task->state = TR_TASK_AWAITING;
+                tr_coroutine_set_awaiting(task->co, true);
+        } else {
+                fault(vm, task, status == LUA_OK || status == LUA_YIELD);
+        }
+}
+
+static void go_on(struct tr_vm *vm, struct tr_task *task) {
+        if (task->state == TR_TASK_ANSWERING) {
+                answer_with_promise(vm, task);
+                return;
+        }
+        tr_coroutine_set_awaiting(task->co, false);
+        tr_task_run(vm, task, 0);
+}
+
+void tr_tasks_run_ready(struct tr_vm *vm) {
+        struct tr_task *task;
+
+        while (!vm->actor->failure && !tr_vm_is_doomed(vm)) {
+                if (tr_promise_run_callbacks(vm) != LUA_OK) {
+                        tr_vm_fault(vm);
+                        return;
+                }
+                task = tr_list_first(&vm->ready, struct tr_task, wait_link);
+                if (!task)
+                        return;
+                tr_list_unlink(&task->wait_link);
+                go_on(vm, task);
+        }
+}
