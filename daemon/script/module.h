@@ -12,6 +12,13 @@
  * known by `module:Name`, and what would start or reach actors is refused.
  */
 
+/* One top level that runs, on the C stack of who runs it. */
+struct tr_loading {
+        const char *module;
+        const char *file;
+        const struct tr_loading *outer;
+};
+
 /* The module whose top level runs now (the innermost), or NULL. Valid until that top level ends. */
 const char *tr_module_loading(lua_State *L);
 /* Raises `bad-request` naming the file where a top level runs: for `spawn` and its kind, whose name is `function`. */
