@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_SCRIPT_OPTIONS_H
+#define TR_SCRIPT_OPTIONS_H
+
+#include <lua.h>
+#include <stdbool.h>
+
+#include "daemon/core/actor.h"
+
+/* What `spawn` takes beside the constructor's arguments. Texts are held by the table they were read from. */
+struct tr_spawn_options {
+        struct tr_actor_options actor;
+        bool detach;
+};
+
+/* Opens `options`. Once per VM, protected. */
+void tr_options_open(lua_State *L);
+/* Whether the value at an index was marked by `options`. Does not raise. */
+bool tr_options_is_marked(lua_State *L, int index);
+/* Reads the table at an index. Raises `bad-request` naming the option that is unknown or has a bad value. */
+void tr_options_read(lua_State *L, int index, struct tr_spawn_options *options);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `send` and `ask`.
+ *
+ * The arguments are encoded before anything else happens, so that a message that cannot be sent was not sent at all. A message to
+ * an actor is in the internal form; one to a connection that listens is in the protocol's.
+ */
+
+#include "daemon/script/send.h"
+
+#include <stdatomic.h>
+
+#include "daemon/script/codec.h"
+#include "daemon/script/library.h"
+#include "daemon/script/module.h"
+#include "daemon/script/pending.h"
+#include "daemon/script/promise.h"
+#include "daemon/script/values.h"
+#include "daemon/script/vm.h"
+
+struct destination {
+        struct tr_target *target; /* borrowed from the handle or message; NULL: nobody knows it */
+        const char *handler;
+        size_t handler_len;
+        int first; /* index of the first argument */
+        int count;
+};
+
+static struct destination check_destination(lua_State *L, const char *function) {
+        struct destination to = { .first = 2 };
+
+        if (tr_to_message(L, 1, &to.target, &to.handler, &to.handler_len))
+                return to;
+        if (!tr_to_handle(L, 1, &to.target))
+                tr_value_misuse(L, function, 1, "a message or a handle");
+        if (lua_type(L, 2) == LUA_TSTRING)
+                to.handler = lua_tolstring(L, 2, &to.handler_len);
+        if (!to.handler || to.handler_len > TR_HANDLER_NAME_MAX)
+                tr_value_misuse(L, function, 2, "the name of a handler");
+        to.first = 3;
+        return to;
+}
+
+/* Encodes the arguments into the scratch. */
+static void encode_arguments(lua_State *L, struct destination *to) {
+        bool internal = !to->target || to->target->ops->kind != TR_TARGET_CONNECTION;
+        struct tr_vm *vm = tr_vm_of(L);
+
+        to->count = lua_gettop(L) >= to->first ? lua_gettop(L) - to->first + 1 : 0;
+        tr_writer_reset(&vm->scratch);
+        tr_codec_encode(L, to->first, to->count, internal ? TR_FORM_INTERNAL : TR_FORM_TYPED, NULL, &vm->scratch);
+        if (tr_writer_error(&vm->scratch) != 0)
+                tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
+}
+
+/* A message with what was encoded, that nobody asks; NULL where memory is short. */
+static struct tr_message *new_message(struct tr_vm *vm, const struct destination *to) {
+        struct tr_message *message;
+
+        message = tr_message_new(TR_MESSAGE_HANDLER, to->handler, to->handler_len, vm->scratch.data, vm->scratch.len,
+                                 (uint32_t)to->count);
+        tr_vm_trim_scratch(vm);
+        if (!message)
+                return NULL;
+        message->internal = to->target->ops->kind != TR_TARGET_CONNECTION;
+        message->caller_uid = vm->actor->target.owner_uid;
+        return message;
+}
+
+/* Nobody is told of a send that came too late, but it is counted. */
+static void count_refused(struct tr_vm *vm, struct tr_target *target) {
+        struct tr_system *system = vm->actor->target.system;
+
+        /* relaxed: a figure for people */
+        atomic_fetch_add_explicit(&system->refused_total, 1, memory_order_relaxed);
+        if (system->hooks.refused && target)
+                system->hooks.refused(system->hooks.userdata, target, TR_CODE_NOT_RUNNING);
+}
+
+static int library_send(lua_State *L) {
+        struct destination to = check_destination(L, "send");
+        struct tr_vm *vm = tr_vm_of(L);
+        struct tr_message *message;
+        struct tr_failure *failure;
+        enum tr_post post;
+
+        tr_module_refuse_at_top_level(L, "send");
+        encode_arguments(L, &to);
+        if (!to.target) {
+                count_refused(vm, NULL);
+                return 0;
+        }
+        message = new_message(vm, &to);
+        if (!message)
+                tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
+        post = tr_target_send(to.target, message);
+        if (post == TR_POST_OK)
+                return 0;
+        if (post == TR_POST_CLOSED) {
+                count_refused(vm, to.target);
+                return 0;
+        }
+        failure = tr_post_failure(post);
+        tr_script_push_error(L, failure->code, "%s", failure->message);
+        tr_failure_unref(failure);
+        return lua_error(L);
+}
+
+static int library_ask(lua_State *L) {
+        struct destination to = check_destination(L, "ask");
+        struct tr_vm *vm = tr_vm_of(L);
+        struct tr_message *message;
+        struct tr_promise *promise;
+
+        tr_module_refuse_at_top_level(L, "ask");
+        encode_arguments(L, &to);
+        promise = tr_promise_new(L, 1, 0);
+        if (!to.target) {
+                tr_script_push_error(L, TR_CODE_NOT_RUNNING, "the actor is not running");
+                tr_promise_settle(L, -2, true);
+                return 1;
+        }
+        promise->pending_id = tr_pending_add(L, TR_PENDING_ASK);
+        message = new_message(vm, &to);
+        if (!message) {
+                tr_pending_take(L, promise->pending_id);
+                tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
+        }
+        tr_pending_ask(vm, promise->pending_id, message);
+        /* refused or not, the answer comes through the mailbox */
+        (void)tr_target_send(to.target, message);
+        return 1;
+}
+
+void tr_send_open(lua_State *L) {
+        static const luaL_Reg functions[] = {
+                { "ask", library_ask },
+                { "send", library_send },
+                { NULL, NULL },
+        };
+
+        tr_library_add(L, functions);
+}
