@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What reaches outside of the VM.
+ *
+ * Files, commands and modules written in C are granted by the configuration; what is not is a fault that says how to grant
+ * it. What would change the whole process is never granted.
+ */
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <string.h>
+
+#include "daemon/script/log.h"
+#include "daemon/script/script.h"
+#include "daemon/script/stdlib.h"
+#include "daemon/script/vm.h"
+
+static int raise_denied(lua_State *L) {
+        tr_script_raise(L, TR_CODE_DENIED, "%s", lua_tostring(L, lua_upvalueindex(1)));
+}
+
+void tr_stdlib_push_denied(lua_State *L, const char *text) {
+        lua_pushstring(L, text);
+        lua_pushcclosure(L, raise_denied, 1);
+}
+
+/* One function of a library, by the names of both; the library NULL: a basic function. */
+struct name {
+        const char *library;
+        const char *function;
+};
+
+/* Puts one that raises in place of a function. */
+static void deny(lua_State *L, const struct name *name, const char *format) {
+        if (name->library)
+                lua_getglobal(L, name->library);
+        else
+                lua_pushglobaltable(L);
+        if (name->library)
+                lua_pushfstring(L, "%s.%s", name->library, name->function);
+        else
+                lua_pushstring(L, name->function);
+        lua_pushfstring(L, format, lua_tostring(L, -1));
+        tr_stdlib_push_denied(L, lua_tostring(L, -1));
+        lua_setfield(L, -4, name->function);
+        lua_pop(L, 3);
+}
+
+static void deny_files(lua_State *L) {
+        static const struct name names[] = {
+                { NULL, "dofile" },  { NULL, "loadfile" },  { "io", "input" },   { "io", "lines" },   { "io", "open" },
+                { "io", "output" },  { "io", "tmpfile" },   { "os", "remove" },  { "os", "rename" },  { "os", "tmpname" },
+        };
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                deny(L, &names[i], "%s is not granted: it needs \"files\" in the configuration's \"allow\"");
+}
+
+static void deny_commands(lua_State *L) {
+        static const struct name names[] = { { "io", "popen" }, { "os", "execute" } };
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                deny(L, &names[i], "%s is not granted: it needs \"commands\" in the configuration's \"allow\"");
+}
+
+static void deny_process(lua_State *L) {
+        static const struct name exit = { "os", "exit" }, setlocale = { "os", "setlocale" };
+
+        deny(L, &exit, "%s would end the whole daemon: use troupe.stop(troupe.me()) in an actor, and return from main in a program");
+        deny(L, &setlocale, "%s would change the whole process: there is one locale, \"C\"; use a module that formats by itself");
+}
+
+/* io.write in the daemon */
+
+/* Upvalues: io.write as it was, io.stdout, the beginning of a line that is not complete. */
+enum {
+        WRITE_ORIGINAL = 1,
+        WRITE_STDOUT,
+        WRITE_PARTIAL,
+        WRITE_UPVALUES = 3,
+};
+
+/* Bytes of a line that is logged although it is not complete. */
+#define PARTIAL_MAX 4096
+
+static bool writes_to_stdout(lua_State *L) {
+        bool to_stdout;
+
+        /* where the io library keeps its default output */
+        lua_getfield(L, LUA_REGISTRYINDEX, "_IO_output");
+        to_stdout = lua_rawequal(L, -1, lua_upvalueindex(WRITE_STDOUT));
+        lua_pop(L, 1);
+        return to_stdout;
+}
+
+/* Logs the complete lines of a text, and keeps the rest. */
+static void log_lines(lua_State *L, const char *text, size_t len) {
+        struct tr_vm *vm = tr_vm_of(L);
+        const char *end;
+
+        while ((end = memchr(text, '\n', len)) || len > PARTIAL_MAX) {
+                if (!end)
+                        end = text + len;
+                lua_pushlstring(L, text, (size_t)(end - text));
+                tr_vm_log(vm, TR_LOG_INFO, lua_tostring(L, -1));
+                lua_pop(L, 1);
+                end += end < text + len;
+                len -= (size_t)(end - text);
+                text = end;
+        }
+        lua_pushlstring(L, text, len);
+        lua_replace(L, lua_upvalueindex(WRITE_PARTIAL));
+}
+
+static int write_to_log(lua_State *L) {
+        int count = lua_gettop(L);
+        luaL_Buffer buffer;
+        const char *text;
+        size_t len;
+
+        if (!writes_to_stdout(L)) {
+                lua_pushvalue(L, lua_upvalueindex(WRITE_ORIGINAL));
+                lua_insert(L, 1);
+                lua_call(L, count, LUA_MULTRET);
+                return lua_gettop(L);
+        }
+        luaL_buffinit(L, &buffer);
+        lua_pushvalue(L, lua_upvalueindex(WRITE_PARTIAL));
+        luaL_addvalue(&buffer);
+        for (int i = 1; i <= count; i++) {
+                text = luaL_checklstring(L, i, &len);
+                luaL_addlstring(&buffer, text, len);
+        }
+        luaL_pushresult(&buffer);
+        text = lua_tolstring(L, -1, &len);
+        log_lines(L, text, len);
+        lua_pushvalue(L, lua_upvalueindex(WRITE_STDOUT));
+        return 1;
+}
+
+static void redirect_write(lua_State *L) {
+        lua_getglobal(L, LUA_IOLIBNAME);
+        lua_getfield(L, -1, "write");
+        lua_getfield(L, -2, "stdout");
+        lua_pushliteral(L, "");
+        lua_pushcclosure(L, write_to_log, WRITE_UPVALUES);
+        lua_setfield(L, -2, "write");
+        lua_pop(L, 1);
+}
+
+void tr_outside_open(lua_State *L) {
+        const struct tr_script *script = tr_vm_of(L)->script;
+
+        deny_process(L);
+        if (script->allow & TR_ALLOW_COMMANDS)
+                tr_command_open(L);
+        else
+                deny_commands(L);
+        if (!script->program_file)
+                redirect_write(L);
+        if (!(script->allow & TR_ALLOW_FILES))
+                deny_files(L);
+
+        /* a `__gc` that Lua code put there would run with hooks off */
+        luaL_getmetatable(L, LUA_FILEHANDLE);
+        lua_pushboolean(L, false);
+        lua_setfield(L, -2, "__metatable");
+        lua_pop(L, 1);
+}

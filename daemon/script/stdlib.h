@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_SCRIPT_STDLIB_H
+#define TR_SCRIPT_STDLIB_H
+
+#include <lua.h>
+
+/*
+ * Lua's standard library, less what would harm the process. Everything here runs once per VM, protected, with the libraries
+ * opened as Lua has them.
+ */
+
+/* All that follows, in order. */
+void tr_stdlib_open(lua_State *L);
+
+/* print, load and its kind, xpcall, metatables, debug. */
+void tr_base_open(lua_State *L);
+/* Bounds on what runs inside one C function. */
+void tr_bounds_open(lua_State *L);
+/* Files and the process: what is granted, and what is never. */
+void tr_outside_open(lua_State *L);
+/* os.execute and io.popen, where they are granted. */
+void tr_command_open(lua_State *L);
+/* Unknown globals. Last, because from here on reading one raises. */
+void tr_globals_open(lua_State *L);
+
+/* Pushes a function that raises `denied` with the text, which it keeps. */
+void tr_stdlib_push_denied(lua_State *L, const char *text);
+
+#endif
