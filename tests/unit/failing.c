@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The linker directs every malloc, calloc and realloc of the program here
+ * The linker directs every malloc, calloc, realloc and reallocarray of the program here
  * (-Wl,--wrap), so that the code under test is the code that ships.
  */
 #include "tests/unit/failing.h"
@@ -12,9 +12,11 @@
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
+void *__real_reallocarray(void *block, size_t count, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
+void *__wrap_reallocarray(void *block, size_t count, size_t size);
 
 /* Allocations until one fails, that one counted; 0 and less: none will. */
 static atomic_long countdown;
@@ -48,4 +50,8 @@ void *__wrap_calloc(size_t count, size_t size) {
 
 void *__wrap_realloc(void *block, size_t size) {
         return fails() ? NULL : __real_realloc(block, size);
+}
+
+void *__wrap_reallocarray(void *block, size_t count, size_t size) {
+        return fails() ? NULL : __real_reallocarray(block, count, size);
 }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /*
- * Allocations that fail when a test says so. Only calls of malloc, calloc and
- * realloc from objects that are linked into the program are seen (the makefile's
+ * Allocations that fail when a test says so. Only calls of malloc, calloc, realloc
+ * and reallocarray from objects that are linked into the program are seen (the makefile's
  * failing_ldflags), not those that a shared library makes for itself. Threads
  * share one count.
  *

@@ -138,12 +138,16 @@ static void accept_fd(struct io_fixture *fixture, void *userdata) {
         tr_server_accept(fixture->server, *(int *)userdata);
 }
 
+void io_fixture_accept(struct io_fixture *fixture, int take_fd) {
+        io_fixture_run(fixture, accept_fd, &take_fd);
+}
+
 void io_client_init(struct io_client *client, struct io_fixture *fixture) {
         int fds[2];
         *client = (struct io_client){ 0 };
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
         client->fd = fds[0];
-        io_fixture_run(fixture, accept_fd, &fds[1]);
+        io_fixture_accept(fixture, fds[1]);
 }
 
 void io_client_deinit(struct io_client *client) {

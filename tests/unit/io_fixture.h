@@ -42,6 +42,8 @@ struct io_client {
 };
 
 void io_client_init(struct io_client *client, struct io_fixture *fixture);
+/* Has the server accept one end of a socket pair, as if it had come from a listener. */
+void io_fixture_accept(struct io_fixture *fixture, int take_fd);
 void io_client_deinit(struct io_client *client);
 /* Sends bytes, or what the notation says. */
 void io_client_send(struct io_client *client, const void *data, size_t bytes);

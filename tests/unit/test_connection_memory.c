@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections without memory: whichever allocation fails, the request alone fails, and is answered, or the connection ends, and
+ * the next one is served.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tests/unit/failing.h"
+#include "tests/unit/io_fixture.h"
+#include "tests/unit/notation.h"
+#include "tests/unit/suite.h"
+
+static struct io_fixture fixture;
+static struct io_client client;
+
+static void begin(void) {
+        struct tr_server_limits limits = io_fixture_limits();
+        io_fixture_init(&fixture, &limits);
+        io_client_init(&client, &fixture);
+}
+
+static void end(void) {
+        io_client_deinit(&client);
+        io_fixture_deinit(&fixture);
+}
+
+/* Receives one whole frame without allocating anything. 0 where the connection has ended. */
+static size_t receive_frame(uint8_t *data, size_t size) {
+        size_t bytes = 0;
+        for (;;) {
+                struct tr_reader reader = tr_reader(data, bytes);
+                if (bytes && tr_read_skip(&reader) == 0)
+                        return bytes;
+                ssize_t received = recv(client.fd, data + bytes, size - bytes, 0);
+                if (received <= 0)
+                        return 0;
+                bytes += (size_t)received;
+        }
+}
+
+static bool is_closed(int fd) {
+        char byte;
+        return recv(fd, &byte, 1, MSG_PEEK) <= 0;
+}
+
+/* Says the same with allocation 1, 2, 3, ... failing until none does. Answers the last answer. */
+static char *say_without_memory(const char *text) {
+        static uint8_t answer[1 << 20];
+        struct tr_writer writer = TR_WRITER_INIT;
+        long n = 0;
+        char *last = NULL;
+        bool hit;
+        notation_write(&writer, text);
+        do {
+                failing_arm(++n);
+                ssize_t sent = send(client.fd, writer.data, writer.len, MSG_NOSIGNAL);
+                size_t bytes = receive_frame(answer, sizeof(answer));
+                failing_arm(0);
+                hit = failing_hit();
+                ck_assert_int_eq(sent, (ssize_t)writer.len);
+                if (bytes == 0) {
+                        io_client_deinit(&client);
+                        io_client_init(&client, &fixture);
+                        continue;
+                }
+                struct tr_reader reader = tr_reader(answer, bytes);
+                char *said = notation_read(&reader);
+                if (hit)
+                        ck_assert_msg(strstr(said, "no-memory: ") || strstr(said, "limit: ") || strncmp(said, "[1,1,nil,", 9) == 0,
+                                      "%s", said);
+                free(last);
+                last = said;
+        } while (hit);
+        tr_writer_deinit(&writer);
+        return last;
+}
+
+static void expect(const char *text, const char *wanted) {
+        char *said = say_without_memory(text);
+        ck_assert_msg(strncmp(said, wanted, strlen(wanted)) == 0, "%s", said);
+        free(said);
+}
+
+START_TEST(a_request_fails_alone) {
+        begin();
+        char ask[128], stop[128];
+        struct io_client other;
+        io_client_init(&other, &fixture);
+        const char *handle = io_client_spawn(&other, "worker");
+        snprintf(ask, sizeof(ask), "[0,1,'ask',['%s','echo',[1],{'timeout':60000}]]", handle);
+        snprintf(stop, sizeof(stop), "[0,1,'stop',['%s']]", handle);
+
+        expect("[0,1,'ping',[]]", "[1,1,nil,'pong']");
+        expect("[0,1,'hello',[{'errors':'pair'}]]", "[1,1,nil,{");
+        expect("[0,1,'find',['nobody']]", "[1,1,nil,nil]");
+        expect("[0,1,'nonsense',[]]", "[1,1,[1,'unknown-method: ");
+        expect(ask, "[1,1,nil,1]");
+        expect("[0,1,'list',[]]", "[1,1,nil,[{");
+        expect("[0,1,'spawn',['worker',[],{'publish':'shop','name':'the_shop','if_absent':true}]]", "[1,1,nil,'actor:");
+        expect(stop, "[1,1,nil,nil]");
+        io_client_deinit(&other);
+        end();
+}
+END_TEST
+
+START_TEST(a_connection_is_let_go_where_there_is_no_memory_for_it) {
+        begin();
+        bool hit;
+        long n = 0;
+        do {
+                int fds[2];
+                ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+                struct io_client other = { .fd = fds[0] };
+                failing_arm(++n);
+                io_fixture_accept(&fixture, fds[1]);
+                failing_arm(0);
+                hit = failing_hit();
+                /* Either it was closed at once, or it is served. */
+                if (send(other.fd, "\x94\x00\x01\xa4ping\x90", 9, MSG_NOSIGNAL) == 9 && !is_closed(other.fd))
+                        io_client_expect(&other, "[1,1,nil,'pong']");
+                else
+                        ck_assert(hit);
+                io_client_deinit(&other);
+        } while (hit);
+        ck_assert_int_gt(n, 1);
+        io_client_say(&client, "[0,1,'ping',[]]");
+        io_client_expect(&client, "[1,1,nil,'pong']");
+        end();
+}
+END_TEST
+
+suite_main("connection without memory", a_request_fails_alone, a_connection_is_let_go_where_there_is_no_memory_for_it);
