@@ -10,7 +10,7 @@
 #include "daemon/script/answers.h"
 
 #include "daemon/script/codec.h"
-#include "daemon/script/pending.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/task.h"
 
@@ -28,14 +28,14 @@ static int settle(lua_State *L) {
         const struct tr_answer *answer = settling->answer;
 
         lua_settop(L, 0);
-        if (!tr_pending_push(L, answer->id))
+        if (!tr_outstanding_push(L, answer->id))
                 return 0;
         if (settling->failure)
                 tr_script_push_failure(L, settling->failure, settling->ran);
         else
                 tr_codec_decode(L, answer->value, answer->bytes, 1, true);
         tr_promise_settle(L, 1, settling->failure);
-        tr_pending_take(L, answer->id);
+        tr_outstanding_take(L, answer->id);
         return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "daemon/script/lua_parts.h"
-#include "daemon/script/pending.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/timers.h"
 #include "daemon/script/values.h"
@@ -70,7 +70,7 @@ static int reject(lua_State *L) {
 static int withdraw(lua_State *L) {
         struct tr_vm *vm = tr_vm_of(L);
         const struct tr_promise *promise = tr_promise_to(L, 1);
-        struct tr_message *message = tr_pending_message(vm, promise->pending_id);
+        struct tr_message *message = tr_outstanding_message(vm, promise->pending_id);
         bool begun;
 
         if (promise->state != TR_PROMISE_PENDING || !message || message->kind != TR_MESSAGE_HANDLER)
@@ -79,7 +79,7 @@ static int withdraw(lua_State *L) {
                 lua_pushboolean(L, false);
                 return 1;
         }
-        tr_pending_take(L, promise->pending_id);
+        tr_outstanding_take(L, promise->pending_id);
         lua_pushstring(L, tr_ran_text(begun ? TR_RAN_MAYBE : TR_RAN_NO));
         return 1;
 }

@@ -11,7 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/core/session.h"
 #include "daemon/script/library.h"
-#include "daemon/script/pending.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/timers.h"
 #include "daemon/script/values.h"
@@ -30,13 +30,13 @@ static int library_done(lua_State *L) {
                 tr_promise_settle(L, -2, true);
                 return 1;
         }
-        promise->pending_id = tr_pending_add(L, TR_PENDING_DONE);
+        promise->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_DONE);
         message = tr_message_new(TR_MESSAGE_DONE, "", 0, NULL, 0, 0);
         if (!message) {
-                tr_pending_take(L, promise->pending_id);
+                tr_outstanding_take(L, promise->pending_id);
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
         }
-        tr_pending_ask(vm, promise->pending_id, message);
+        tr_outstanding_ask(vm, promise->pending_id, message);
         tr_target_watch(target, message);
         return 1;
 }

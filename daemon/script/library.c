@@ -17,8 +17,8 @@
 #include "daemon/script/load.h"
 #include "daemon/script/log.h"
 #include "daemon/script/names.h"
-#include "daemon/script/options.h"
-#include "daemon/script/pending.h"
+#include "daemon/script/spawn_options.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/send.h"
 #include "daemon/script/spawn.h"
@@ -58,7 +58,7 @@ void tr_library_open(lua_State *L) {
         lua_setmetatable(L, -2);
         lua_pop(L, 1);
 
-        tr_pending_open(L);
+        tr_outstanding_open(L);
         tr_promise_open(L);
         tr_timers_open(L);
         tr_declare_open(L);
@@ -66,7 +66,7 @@ void tr_library_open(lua_State *L) {
         tr_load_open(L);
         tr_log_open(L);
         tr_names_open(L);
-        tr_options_open(L);
+        tr_spawn_options_open(L);
         tr_send_open(L);
         tr_spawn_open(L);
 }

@@ -33,7 +33,7 @@ struct tr_promise {
         uint8_t state;            /* enum tr_promise_state */
         bool wanted;              /* somebody waits, or has looked */
         int made_line;            /* in the function that made it; 0: nobody is to be told */
-        uint64_t pending_id;      /* of the pending thing that settles it (pending.c); 0: none, or over */
+        uint64_t pending_id;      /* of the pending thing that settles it (outstanding.c); 0: none, or over */
         uint64_t rejected_id;     /* what is to be logged where nobody ever wants it; 0: nothing */
         struct tr_list waiting;   /* tasks, by wait_link */
 };

@@ -14,7 +14,7 @@
 #include "daemon/script/codec.h"
 #include "daemon/script/library.h"
 #include "daemon/script/module.h"
-#include "daemon/script/pending.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
@@ -121,13 +121,13 @@ static int library_ask(lua_State *L) {
                 tr_promise_settle(L, -2, true);
                 return 1;
         }
-        promise->pending_id = tr_pending_add(L, TR_PENDING_ASK);
+        promise->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);
         message = new_message(vm, &to);
         if (!message) {
-                tr_pending_take(L, promise->pending_id);
+                tr_outstanding_take(L, promise->pending_id);
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
         }
-        tr_pending_ask(vm, promise->pending_id, message);
+        tr_outstanding_ask(vm, promise->pending_id, message);
         /* refused or not, the answer comes through the mailbox */
         (void)tr_target_send(to.target, message);
         return 1;

@@ -14,7 +14,7 @@
 #include "daemon/script/declare.h"
 #include "daemon/script/library.h"
 #include "daemon/script/module.h"
-#include "daemon/script/options.h"
+#include "daemon/script/spawn_options.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 #include "proto/name.h"
@@ -41,7 +41,7 @@ static bool has_options(lua_State *L, int last) {
 
         if (last < 2)
                 return false;
-        if (tr_options_is_marked(L, last))
+        if (tr_spawn_options_is_marked(L, last))
                 return true;
         return tr_declared_is(L, 1) && lua_istable(L, last) && !tr_script_is_failure(L, last) &&
                tr_declare_count_parameters(L, 1, &parameters) && last - 1 == parameters + 1;
@@ -92,7 +92,7 @@ static int library_spawn(lua_State *L) {
         options.actor.actor = check_actor(L);
         tr_module_refuse_at_top_level(L, "spawn");
         if (has_options(L, last))
-                tr_options_read(L, last--, &options);
+                tr_spawn_options_read(L, last--, &options);
         lua_pushcfunction(L, push_target);
         init = new_init(L, last);
 

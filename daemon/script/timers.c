@@ -13,7 +13,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/script/kill.h"
 #include "daemon/script/library.h"
-#include "daemon/script/pending.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/task.h"
 #include "daemon/script/values.h"
@@ -63,7 +63,7 @@ uint64_t tr_timers_check_ns(lua_State *L, int index, const char *function) {
 static int wake(lua_State *L) {
         struct sleeping *sleeping = lua_touserdata(L, 1);
 
-        if (!tr_pending_take(L, sleeping->pending_id))
+        if (!tr_outstanding_take(L, sleeping->pending_id))
                 return 0;
         lua_pushnil(L);
         tr_promise_settle(L, -2, false);
@@ -84,9 +84,9 @@ int tr_timers_sleep(lua_State *L) {
         struct sleeping *sleeping = (struct sleeping *)(promise + 1);
 
         *sleeping = (struct sleeping){ .timer.fire = on_sleeping, .vm = tr_vm_of(L) };
-        sleeping->pending_id = promise->pending_id = tr_pending_add(L, TR_PENDING_ASK);
+        sleeping->pending_id = promise->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);
         if (tr_timers_add(&sleeping->vm->timers, &sleeping->timer, tr_clock_deadline_ns(after_ns)) != 0) {
-                tr_pending_take(L, sleeping->pending_id);
+                tr_outstanding_take(L, sleeping->pending_id);
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
         }
         return 1;
@@ -96,7 +96,7 @@ void tr_timers_cancel_sleep(lua_State *L, struct tr_promise *promise) {
         struct sleeping *sleeping = (struct sleeping *)(promise + 1);
 
         tr_timers_remove(&sleeping->vm->timers, &sleeping->timer);
-        if (tr_pending_take(L, sleeping->pending_id))
+        if (tr_outstanding_take(L, sleeping->pending_id))
                 lua_pop(L, 1);
 }
 
@@ -116,7 +116,7 @@ static int forget_recurring(lua_State *L) {
         const struct tr_recurring *recurring = lua_touserdata(L, 1);
 
         if (has_ended(recurring) && !recurring->running)
-                tr_pending_take(L, recurring->pending_id);
+                tr_outstanding_take(L, recurring->pending_id);
         return 0;
 }
 
@@ -124,7 +124,7 @@ static int build_tick(lua_State *L) {
         const struct tr_task *task = lua_touserdata(L, 1);
 
         lua_settop(L, 0);
-        tr_pending_push(L, task->recurring->pending_id);
+        tr_outstanding_push(L, task->recurring->pending_id);
         lua_getiuservalue(L, 1, 1);
         lua_remove(L, 1);
         return 1;
@@ -169,7 +169,7 @@ static int library_end_recurring(lua_State *L) {
         if (!has_ended(recurring)) {
                 end_recurring(recurring);
                 if (!recurring->running)
-                        tr_pending_take(L, recurring->pending_id);
+                        tr_outstanding_take(L, recurring->pending_id);
         }
         return 0;
 }
@@ -188,10 +188,10 @@ static int library_every(lua_State *L) {
         lua_pushvalue(L, 2);
         lua_setiuservalue(L, 3, 1);
         if (!vm->draining) {
-                recurring->pending_id = tr_pending_add(L, TR_PENDING_ASK);
+                recurring->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);
                 recurring->due_ns = tr_clock_deadline_ns(period_ns);
                 if (tr_timers_add(&vm->timers, &recurring->timer, recurring->due_ns) != 0) {
-                        tr_pending_take(L, recurring->pending_id);
+                        tr_outstanding_take(L, recurring->pending_id);
                         tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
                 }
                 tr_list_append(&vm->recurring, &recurring->link);

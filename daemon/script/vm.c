@@ -22,7 +22,7 @@
 #include "daemon/script/kill.h"
 #include "daemon/script/library.h"
 #include "daemon/script/module.h"
-#include "daemon/script/pending.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/stdlib.h"
 #include "daemon/script/task.h"
 
@@ -114,7 +114,7 @@ void tr_vm_close(struct tr_vm *vm) {
         if (!vm)
                 return;
         vm->running = NULL;
-        tr_pending_free(vm);
+        tr_outstanding_free(vm);
         tr_tasks_free(vm);
         vm->alloc.closing = true;
         vm->alloc.on_exceeded = NULL;

@@ -16,7 +16,7 @@
 struct tr_task;
 struct tr_chain;
 struct tr_loading;
-struct tr_pending_slot;
+struct tr_outstanding_slot;
 
 /* What a VM keeps hold of, by integer keys of its registry (tr_vm_push, tr_vm_pin). */
 enum tr_pin {
@@ -74,8 +74,8 @@ struct tr_vm {
         struct tr_list ready; /* whose promise has settled */
         uint32_t idle_count;
 
-        /* pending.c */
-        struct tr_pending_slot *slots;
+        /* outstanding.c */
+        struct tr_outstanding_slot *slots;
         uint32_t slots_room;
         uint32_t slots_free;  /* the first free one, + 1 */
         uint32_t pending;     /* asks, sleeps and what recurs */

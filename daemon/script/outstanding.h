@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TR_SCRIPT_PENDING_H
-#define TR_SCRIPT_PENDING_H
+#ifndef TR_SCRIPT_OUTSTANDING_H
+#define TR_SCRIPT_OUTSTANDING_H
 
 #include <lua.h>
 #include <stdbool.h>
@@ -12,12 +12,12 @@
  * What is pending in a VM: the promises (and what `every` made) that something outside of its code will settle, by number. An ask's number
  * travels with the message and comes back with the answer.
  */
-enum tr_pending_kind {
-        TR_PENDING_ASK,   /* an answer, or a timer: holds a program open */
-        TR_PENDING_DONE,  /* an actor's end */
+enum tr_outstanding_kind {
+        TR_OUTSTANDING_ASK,   /* an answer, or a timer: holds a program open */
+        TR_OUTSTANDING_DONE,  /* an actor's end */
 };
 
-struct tr_pending_slot {
+struct tr_outstanding_slot {
         uint32_t generation;
         uint32_t next_free;         /* + 1; 0: the last */
         uint8_t kind;
@@ -26,18 +26,18 @@ struct tr_pending_slot {
 };
 
 /* Once per VM, protected. */
-void tr_pending_open(lua_State *L);
+void tr_outstanding_open(lua_State *L);
 /* Keeps the value on top (it stays there) until it is taken. Never 0. May raise. */
-uint64_t tr_pending_add(lua_State *L, enum tr_pending_kind kind);
+uint64_t tr_outstanding_add(lua_State *L, enum tr_outstanding_kind kind);
 /* The message whose answer the number stands for, not posted yet: the actor becomes who asks. Keeps a reference. */
-void tr_pending_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message);
+void tr_outstanding_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message);
 /* NULL where there is none. Borrowed. */
-struct tr_message *tr_pending_message(struct tr_vm *vm, uint64_t id);
+struct tr_message *tr_outstanding_message(struct tr_vm *vm, uint64_t id);
 /* Pushes what is kept under the number; false, nothing pushed, where there is nothing (any more). */
-bool tr_pending_push(lua_State *L, uint64_t id);
+bool tr_outstanding_push(lua_State *L, uint64_t id);
 /* The same, and the number is free then. May raise. */
-bool tr_pending_take(lua_State *L, uint64_t id);
+bool tr_outstanding_take(lua_State *L, uint64_t id);
 /* At the VM's end. */
-void tr_pending_free(struct tr_vm *vm);
+void tr_outstanding_free(struct tr_vm *vm);
 
 #endif

@@ -4,7 +4,7 @@
  * The options of `spawn`: which there are, of what type, and where their values go, as a table.
  */
 
-#include "daemon/script/options.h"
+#include "daemon/script/spawn_options.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static const struct option *find_option(lua_State *L, int key) {
         tr_script_raise(L, TR_CODE_BAD_REQUEST, "spawn: there is no option `%s`", luaL_tolstring(L, key, NULL));
 }
 
-void tr_options_read(lua_State *L, int index, struct tr_spawn_options *options) {
+void tr_spawn_options_read(lua_State *L, int index, struct tr_spawn_options *options) {
         const struct tr_system *system = tr_vm_of(L)->actor->target.system;
 
         index = lua_absindex(L, index);
@@ -132,7 +132,7 @@ void tr_options_read(lua_State *L, int index, struct tr_spawn_options *options) 
                                 (unsigned long long)system->limits.heap_max_bytes);
 }
 
-bool tr_options_is_marked(lua_State *L, int index) {
+bool tr_spawn_options_is_marked(lua_State *L, int index) {
         bool is;
 
         if (!lua_istable(L, index) || !lua_getmetatable(L, index))
@@ -160,7 +160,7 @@ static int library_options(lua_State *L) {
         return 1;
 }
 
-void tr_options_open(lua_State *L) {
+void tr_spawn_options_open(lua_State *L) {
         static const luaL_Reg functions[] = {
                 { "options", library_options },
                 { NULL, NULL },

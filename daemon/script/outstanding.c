@@ -8,7 +8,7 @@
  * `timeout`) finds nothing. The values are kept in a Lua array beside the slots, at slot + 1.
  */
 
-#include "daemon/script/pending.h"
+#include "daemon/script/outstanding.h"
 
 #include <stdlib.h>
 
@@ -18,9 +18,9 @@ static uint64_t id_of(uint32_t generation, uint32_t slot) {
         return (uint64_t)generation << 32 | slot;
 }
 
-static struct tr_pending_slot *find(struct tr_vm *vm, uint64_t id) {
+static struct tr_outstanding_slot *find(struct tr_vm *vm, uint64_t id) {
         uint32_t at = (uint32_t)id;
-        struct tr_pending_slot *slot;
+        struct tr_outstanding_slot *slot;
 
         if (at >= vm->slots_room)
                 return NULL;
@@ -30,13 +30,13 @@ static struct tr_pending_slot *find(struct tr_vm *vm, uint64_t id) {
 
 static bool grow(struct tr_vm *vm) {
         uint32_t room = vm->slots_room ? vm->slots_room * 2 : ROOM_FIRST;
-        struct tr_pending_slot *slots;
+        struct tr_outstanding_slot *slots;
 
         slots = realloc(vm->slots, room * sizeof(*slots));
         if (!slots)
                 return false;
         for (uint32_t at = room; at-- > vm->slots_room;) {
-                slots[at] = (struct tr_pending_slot){ .generation = 1, .next_free = vm->slots_free };
+                slots[at] = (struct tr_outstanding_slot){ .generation = 1, .next_free = vm->slots_free };
                 vm->slots_free = at + 1;
         }
         vm->slots = slots;
@@ -44,9 +44,9 @@ static bool grow(struct tr_vm *vm) {
         return true;
 }
 
-uint64_t tr_pending_add(lua_State *L, enum tr_pending_kind kind) {
+uint64_t tr_outstanding_add(lua_State *L, enum tr_outstanding_kind kind) {
         struct tr_vm *vm = tr_vm_of(L);
-        struct tr_pending_slot *slot;
+        struct tr_outstanding_slot *slot;
         uint32_t at;
 
         if (!vm->slots_free && !grow(vm))
@@ -61,14 +61,14 @@ uint64_t tr_pending_add(lua_State *L, enum tr_pending_kind kind) {
         vm->slots_free = slot->next_free;
         slot->used = true;
         slot->kind = kind;
-        if (kind == TR_PENDING_DONE)
+        if (kind == TR_OUTSTANDING_DONE)
                 vm->pending_done++;
         else
                 vm->pending++;
         return id_of(slot->generation, at);
 }
 
-void tr_pending_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message) {
+void tr_outstanding_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message) {
         message->form = TR_FORM_INTERNAL;
         message->asker = &vm->actor->asker;
         message->asker->ops->ref(message->asker);
@@ -76,13 +76,13 @@ void tr_pending_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message) {
         find(vm, id)->message = tr_message_ref(message);
 }
 
-struct tr_message *tr_pending_message(struct tr_vm *vm, uint64_t id) {
-        const struct tr_pending_slot *slot = find(vm, id);
+struct tr_message *tr_outstanding_message(struct tr_vm *vm, uint64_t id) {
+        const struct tr_outstanding_slot *slot = find(vm, id);
 
         return slot ? slot->message : NULL;
 }
 
-bool tr_pending_push(lua_State *L, uint64_t id) {
+bool tr_outstanding_push(lua_State *L, uint64_t id) {
         if (!find(tr_vm_of(L), id))
                 return false;
         luaL_checkstack(L, 4, NULL);
@@ -92,12 +92,12 @@ bool tr_pending_push(lua_State *L, uint64_t id) {
         return true;
 }
 
-bool tr_pending_take(lua_State *L, uint64_t id) {
+bool tr_outstanding_take(lua_State *L, uint64_t id) {
         struct tr_vm *vm = tr_vm_of(L);
-        struct tr_pending_slot *slot = find(vm, id);
+        struct tr_outstanding_slot *slot = find(vm, id);
         uint32_t at = (uint32_t)id;
 
-        if (!tr_pending_push(L, id))
+        if (!tr_outstanding_push(L, id))
                 return false;
         tr_vm_push(L, TR_PIN_PENDING);
         /* false and not nil: the key stays, so that the next use of the slot allocates nothing */
@@ -105,7 +105,7 @@ bool tr_pending_take(lua_State *L, uint64_t id) {
         lua_rawseti(L, -2, (lua_Integer)at + 1);
         lua_pop(L, 1);
 
-        if (slot->kind == TR_PENDING_DONE)
+        if (slot->kind == TR_OUTSTANDING_DONE)
                 vm->pending_done--;
         else
                 vm->pending--;
@@ -119,12 +119,12 @@ bool tr_pending_take(lua_State *L, uint64_t id) {
         return true;
 }
 
-void tr_pending_open(lua_State *L) {
+void tr_outstanding_open(lua_State *L) {
         lua_newtable(L);
         tr_vm_pin(L, TR_PIN_PENDING);
 }
 
-void tr_pending_free(struct tr_vm *vm) {
+void tr_outstanding_free(struct tr_vm *vm) {
         for (uint32_t at = 0; at < vm->slots_room; at++)
                 tr_message_unref(vm->slots[at].message);
         free(vm->slots);

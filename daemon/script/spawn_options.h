@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TR_SCRIPT_OPTIONS_H
-#define TR_SCRIPT_OPTIONS_H
+#ifndef TR_SCRIPT_SPAWN_OPTIONS_H
+#define TR_SCRIPT_SPAWN_OPTIONS_H
 
 #include <lua.h>
 #include <stdbool.h>
@@ -14,10 +14,10 @@ struct tr_spawn_options {
 };
 
 /* Opens `options`. Once per VM, protected. */
-void tr_options_open(lua_State *L);
+void tr_spawn_options_open(lua_State *L);
 /* Whether the value at an index was marked by `options`. Does not raise. */
-bool tr_options_is_marked(lua_State *L, int index);
+bool tr_spawn_options_is_marked(lua_State *L, int index);
 /* Reads the table at an index. Raises `bad-request` naming the option that is unknown or has a bad value. */
-void tr_options_read(lua_State *L, int index, struct tr_spawn_options *options);
+void tr_spawn_options_read(lua_State *L, int index, struct tr_spawn_options *options);
 
 #endif
