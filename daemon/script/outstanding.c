@@ -73,7 +73,7 @@ void tr_outstanding_ask(struct tr_vm *vm, uint64_t id, struct tr_message *messag
         message->asker = &vm->actor->asker;
         message->asker->ops->ref(message->asker);
         message->ask.id = id;
-        find(vm, id)->message = tr_message_ref(message);
+        vm->slots[(uint32_t)id].message = tr_message_ref(message); /* the id is a new one: its slot is in use */
 }
 
 struct tr_message *tr_outstanding_message(struct tr_vm *vm, uint64_t id) {
