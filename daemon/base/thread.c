@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* The kernel keeps 15 bytes of a thread's name and a NUL, and pthread_setname_np() refuses longer ones. */
 #define NAME_SIZE 16
@@ -16,6 +17,9 @@ void tr_thread_enter(enum tr_thread_role role, const char *name) {
         char text[NAME_SIZE];
 
         own_role = role;
+        /* the first thread's name is the process's, which has one already */
+        if (gettid() == getpid())
+                return;
         snprintf(text, sizeof(text), "troupe/%.*s", (int)(sizeof(text) - sizeof("troupe/")), name);
         /* a name is for people: a thread without one works as well */
         (void)pthread_setname_np(pthread_self(), text);

@@ -16,7 +16,8 @@ enum tr_thread_role {
         TR_THREAD_STORE,
 };
 
-/* Names the calling thread, for assertions and for people ("troupe/NAME", cut to 15 bytes). */
+/* Names the calling thread, for assertions and for people ("troupe/NAME", cut to 15 bytes; the first thread keeps the
+ * process's name). */
 void tr_thread_enter(enum tr_thread_role role, const char *name);
 enum tr_thread_role tr_thread_role(void);
 

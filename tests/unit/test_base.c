@@ -109,8 +109,12 @@ static void *other_thread(void *userdata) {
 
 START_TEST(a_role_is_the_threads_own) {
         pthread_t thread;
+        char before[16], after[16];
 
+        ck_assert_int_eq(pthread_getname_np(pthread_self(), before, sizeof(before)), 0);
         tr_thread_enter(TR_THREAD_LOOP, "loop");
+        ck_assert_int_eq(pthread_getname_np(pthread_self(), after, sizeof(after)), 0);
+        ck_assert_str_eq(after, before);
         ck_assert_int_eq(pthread_create(&thread, NULL, other_thread, NULL), 0);
         ck_assert_int_eq(pthread_join(thread, NULL), 0);
         ck_assert_int_eq(tr_thread_role(), TR_THREAD_LOOP);
