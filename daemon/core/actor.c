@@ -342,6 +342,7 @@ static bool actor_program_is_over(struct tr_actor *actor) {
 /* Decides, after the actor's code has run, whether it lives on. */
 static void actor_judge(struct tr_actor *actor) {
         if (tr_actor_is_killed(actor)) {
+                tr_failure_unref(tr_steal(actor->failure)); /* it raised too, on its way out */
                 tr_actor_end(actor, tr_failure_new(TR_CODE_KILLED, "the actor was killed"));
         } else if (actor->failure) {
                 tr_actor_end(actor, tr_steal(actor->failure));
