@@ -89,7 +89,8 @@ static int describe_replaced_value(lua_State *L) {
         lua_pushvalue(L, 1);
         tr_sendable_replace(L);
         note = lua_tolstring(L, -1, &len);
-        tr_failure_add_text(describing->failure, "note", note, len);
+        if (note)
+                tr_failure_add_text(describing->failure, "note", note, len);
         lua_pop(L, 1);
         lua_replace(L, 1);
         return describe_value(L);

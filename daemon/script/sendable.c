@@ -141,10 +141,14 @@ static void replace(lua_State *L, struct replacing *replacing, int path, int lev
         lua_replace(L, source);
 }
 
-/* Pushes the note from the array of paths. */
+/* Pushes the note from the array of paths; nil where there is none: only metatables were left out. */
 static void push_note(lua_State *L, const struct replacing *replacing) {
         luaL_Buffer note;
 
+        if (replacing->notes_count == 0) {
+                lua_pushnil(L);
+                return;
+        }
         luaL_buffinit(L, &note);
         luaL_addstring(&note, "not sent as they were: ");
         for (int i = 1; i <= replacing->notes_count; i++) {

@@ -300,10 +300,11 @@ void tr_task_run(struct tr_vm *vm, struct tr_task *task, int count) {
         vm->running = vm->L;
         vm->current = NULL;
 
+        /* also where it came to its end: the signal may have cut a system call short, and what came of that is no answer */
+        if (tr_actor_is_killed(vm->actor))
+                return;
         if (status == LUA_OK && !vm->alloc.exceeded) {
                 finish(vm, task, count);
-        } else if (tr_actor_is_killed(vm->actor)) {
-                return;
         } else if (status == LUA_YIELD && vm->suspending && !vm->alloc.exceeded) {
                 vm->suspending = false;
                 task->state = TR_TASK_AWAITING;
