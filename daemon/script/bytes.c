@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte buffers as Lua values.
- *
- * The storage is one block outside of Lua's memory, so that it can leave a VM as it is. It is charged to the VM's ceiling by
- * its room, which is at least `len`; what the ceiling refuses is tried once more after a collection, as Lua does with its
- * own memory. The collector is told of every charge, because it sees only the 32 bytes of the object.
+ * Byte buffers as Lua values: a length, and storage with room for at least that, which append makes larger by half
+ * again and more.
  */
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/script/box.h"
 #include "daemon/script/open.h"
+#include "daemon/script/storage.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
@@ -32,61 +28,39 @@ static struct tr_bytes *check_bytes(lua_State *L, const char *function) {
         return bytes;
 }
 
-static void charge(lua_State *L, size_t more) {
-        struct tr_alloc *alloc = &tr_vm_of(L)->alloc;
-
-        if (!tr_alloc_charge(alloc, more)) {
-                lua_gc(L, LUA_GCCOLLECT);
-                if (!tr_alloc_charge(alloc, more)) {
-                        /* in Lua's own words, which is how running into the ceiling reads elsewhere */
-                        lua_pushliteral(L, "not enough memory");
-                        lua_error(L);
-                }
-        }
+static size_t room_of(const struct tr_bytes *bytes) {
+        return bytes->storage ? bytes->storage->room : 0;
 }
 
-/* Makes the room `room`, which is more than there is. */
-static void grow(lua_State *L, struct tr_bytes *bytes, size_t room) {
-        size_t more = room - bytes->room;
-        uint8_t *data;
-
-        charge(L, more);
-        data = realloc(bytes->data, room);
-        if (!data) {
-                tr_alloc_discharge(&tr_vm_of(L)->alloc, more);
-                tr_script_raise(L, TR_CODE_NO_MEMORY, "no memory for a byte buffer of %zu bytes", room);
-        }
-        bytes->data = data;
-        bytes->room = room;
-        if (more >= 1024)
-                lua_gc(L, LUA_GCSTEP, (int)(more / 1024 < INT_MAX / 1024 ? more / 1024 : INT_MAX / 1024));
+static uint8_t *data_of(const struct tr_bytes *bytes) {
+        return bytes->storage ? bytes->storage->data : NULL;
 }
 
 struct tr_bytes *tr_push_bytes(lua_State *L, const void *data, size_t len) {
         struct tr_bytes *bytes = tr_box_push(L, &bytes_tag, sizeof(*bytes), 0);
 
-        bytes->data = NULL;
-        bytes->len = bytes->room = 0;
+        bytes->storage = NULL;
+        bytes->len = 0;
         tr_box_seal(L, &bytes_tag);
         if (len == 0)
                 return bytes;
 
-        grow(L, bytes, len);
+        bytes->storage = tr_storage_grow(L, NULL, len);
         if (data)
-                memcpy(bytes->data, data, len);
+                memcpy(bytes->storage->data, data, len);
         else
-                memset(bytes->data, 0, len);
+                memset(bytes->storage->data, 0, len);
         bytes->len = len;
         return bytes;
 }
 
 static int bytes_collect(lua_State *L) {
         struct tr_bytes *bytes = lua_touserdata(L, 1);
+        struct tr_storage *storage = bytes->storage;
 
-        free(bytes->data);
-        tr_alloc_discharge(&tr_vm_of(L)->alloc, bytes->room);
-        bytes->data = NULL;
-        bytes->len = bytes->room = 0;
+        bytes->storage = NULL;
+        bytes->len = 0;
+        tr_held_release(L, storage ? &storage->held : NULL);
         return 0;
 }
 
@@ -118,7 +92,7 @@ static const uint8_t *part(lua_State *L, const struct tr_bytes *bytes, const cha
         else if (j < 0)
                 j = j < -len ? 0 : len + j + 1;
         *ret_len = i > j ? 0 : (size_t)(j - i + 1);
-        return *ret_len > 0 ? bytes->data + (i - 1) : NULL;
+        return *ret_len > 0 ? bytes->storage->data + (i - 1) : NULL;
 }
 
 /* b:sub(i, j) */
@@ -161,7 +135,7 @@ static int bytes_append(lua_State *L) {
         size_t len, room;
 
         if (other) {
-                data = other->data;
+                data = data_of(other);
                 len = other->len;
         } else if (lua_type(L, 2) == LUA_TSTRING) {
                 data = lua_tolstring(L, 2, &len);
@@ -172,14 +146,15 @@ static int bytes_append(lua_State *L) {
         } else {
                 tr_value_misuse(L, "bytes.append", 2, "a string, a byte buffer or a byte");
         }
-        if (len > bytes->room - bytes->len) {
-                room = bytes->room + (bytes->room < len ? len : bytes->room);
-                grow(L, bytes, room < ROOM_MIN ? ROOM_MIN : room);
+        room = room_of(bytes);
+        if (len > room - bytes->len) {
+                room += room / 2 > len ? room / 2 : len;
+                bytes->storage = tr_storage_grow(L, bytes->storage, room < ROOM_MIN ? ROOM_MIN : room);
                 if (other)
-                        data = other->data; /* may be this buffer, which has moved */
+                        data = data_of(other); /* may be this buffer, which has moved */
         }
         if (len > 0)
-                memcpy(bytes->data + bytes->len, data, len);
+                memcpy(bytes->storage->data + bytes->len, data, len);
         bytes->len += len;
         lua_settop(L, 1);
         return 1;
@@ -198,7 +173,7 @@ static int bytes_index(lua_State *L) {
         }
         at = lua_tointegerx(L, 2, &is_integer);
         if (is_integer && at >= 1 && (lua_Unsigned)at <= bytes->len)
-                lua_pushinteger(L, bytes->data[at - 1]);
+                lua_pushinteger(L, bytes->storage->data[at - 1]);
         else
                 lua_pushnil(L);
         return 1;
@@ -213,7 +188,7 @@ static int bytes_newindex(lua_State *L) {
                 lua_pushfstring(L, "a place in a buffer of %I bytes", (LUAI_UACINT)bytes->len);
                 tr_value_misuse(L, "bytes", 2, lua_tostring(L, -1));
         }
-        bytes->data[at - 1] = check_byte(L, 3, "bytes");
+        bytes->storage->data[at - 1] = check_byte(L, 3, "bytes");
         return 0;
 }
 
@@ -227,7 +202,7 @@ static int bytes_len(lua_State *L) {
 static int bytes_tostring(lua_State *L) {
         struct tr_bytes *bytes = lua_touserdata(L, 1);
 
-        lua_pushlstring(L, (const char *)bytes->data, bytes->len);
+        lua_pushlstring(L, (const char *)data_of(bytes), bytes->len);
         return 1;
 }
 
@@ -235,7 +210,8 @@ static int bytes_equal(lua_State *L) {
         struct tr_bytes *a = tr_to_bytes(L, 1);
         struct tr_bytes *b = tr_to_bytes(L, 2);
 
-        lua_pushboolean(L, a && b && a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0));
+        lua_pushboolean(L, a && b && a->len == b->len &&
+                                   (a->len == 0 || memcmp(a->storage->data, b->storage->data, a->len) == 0));
         return 1;
 }
 
@@ -248,7 +224,7 @@ static int library_bytes(lua_State *L) {
         size_t len;
 
         if (other) {
-                tr_push_bytes(L, other->data, other->len);
+                tr_push_bytes(L, data_of(other), other->len);
                 return 1;
         }
         if (lua_type(L, 1) == LUA_TSTRING) {
@@ -265,12 +241,8 @@ static int library_bytes(lua_State *L) {
 
 void tr_open_bytes(lua_State *L) {
         static const luaL_Reg metamethods[] = {
-                { "__eq", bytes_equal },
-                { "__gc", bytes_collect },
-                { "__len", bytes_len },
-                { "__newindex", bytes_newindex },
-                { "__tostring", bytes_tostring },
-                { NULL, NULL },
+                { "__eq", bytes_equal },          { "__gc", bytes_collect },        { "__len", bytes_len },
+                { "__newindex", bytes_newindex }, { "__tostring", bytes_tostring }, { NULL, NULL },
         };
         static const luaL_Reg methods[] = {
                 { "append", bytes_append },

@@ -3,9 +3,9 @@
  * Classes: tables that are the metatables of their instances, and are known in every VM by where they are declared,
  * `module:Name`.
  *
- * Two tables in the registry hold what is known of them, by table and by name. Nothing of it is in the class itself: what
- * copies or wraps a class would take it along. A class is declared at the top level of a file, because its name has to mean
- * the same in a VM that loads the module later.
+ * Two tables in the registry hold what is known of them, by table and by name. Nothing of it is in the class itself:
+ * what copies or wraps a class would take it along. A class is declared at the top level of a file, because its name
+ * has to mean the same in a VM that loads the module later.
  *
  * `__gc` is looked for, raw, whenever an instance is made: a class gets its fields after it was declared.
  */

@@ -18,12 +18,13 @@
  */
 
 /*
- * Appends `count` values, from `first` on the stack on, to the writer. Raises at what cannot cross (`not-sendable`, with
- * `path`), naming the field in the sentences of actors.md, and `too-large` where the bytes would be more than a message
- * may ever have (shared structure written out can be without end). `what` says how a value itself is called there: NULL
- * for arguments ("argument 2"; fields of the first go without), else for instance "the answer".
+ * Appends `count` values, from `first` on the stack on, to the writer. Raises at what cannot cross (`not-sendable`,
+ * with `path`), naming the field in the sentences of actors.md, and `too-large` where the bytes would be more than a
+ * message may ever have (shared structure written out can be without end). `what` says how a value itself is called
+ * there: NULL for arguments ("argument 2"; fields of the first go without), else for instance "the answer".
  *
- * What was written before a raise stays in the writer, which must outlive the error: the VM's scratch. Runs no Lua code.
+ * What was written before a raise stays in the writer, which must outlive the error: the VM's scratch. Runs no Lua
+ * code.
  */
 void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, const char *what, struct tr_writer *writer);
 

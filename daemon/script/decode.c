@@ -2,9 +2,10 @@
 /*
  * MessagePack to Lua values.
  *
- * The bytes are another VM's (the internal form) or a peer's, which the frame scanner has passed; neither is trusted for
- * more than what it costs. A count sizes a table only where that many values can still be there, containers have at most
- * the nesting that is allowed, and nothing is owned here but by the stack, so that an error at any place leaves nothing.
+ * The bytes are another VM's (the internal form) or a peer's, which the frame scanner has passed; neither is trusted
+ * for more than what it costs. A count sizes a table only where that many values can still be there, containers have at
+ * most the nesting that is allowed, and nothing is owned here but by the stack, so that an error at any place leaves
+ * nothing.
  *
  * A table is filled raw. A map that a table could not tell from an array is marked as a map.
  */
@@ -14,13 +15,14 @@
 
 #include "daemon/script/codec.h"
 #include "daemon/script/extension.h"
+#include "daemon/script/held.h"
 #include "daemon/script/module.h"
 #include "daemon/script/path.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
-/* Stack slots that one level needs beyond what is there when it begins. */
-#define SLOTS_PER_LEVEL 12
+/* Stack slots for one level, beyond what is there when it begins. */
+#define SLOTS_PER_LEVEL (12 + TR_HELD_SLOTS)
 
 struct decoder {
         lua_State *L;
@@ -34,9 +36,9 @@ struct decoder {
 static void decode_value(struct decoder *d);
 
 /* Raises `not-sendable` about the present value; the format takes its path. */
-#define refuse(d, format, ...)                                                                       \
-        do {                                                                                         \
-                const char *path_ = tr_path_push((d)->L, &(d)->path, (d)->path.depth);               \
+#define refuse(d, format, ...)                                                                         \
+        do {                                                                                           \
+                const char *path_ = tr_path_push((d)->L, &(d)->path, (d)->path.depth);                 \
                 tr_script_raise_at((d)->L, TR_CODE_NOT_SENDABLE, path_, format, path_, ##__VA_ARGS__); \
         } while (0)
 
@@ -304,7 +306,8 @@ static void decode_ext(struct decoder *d, const struct tr_token *token) {
                 break;
         default:
                 if (!d->internal || !decode_internal(d, token))
-                        refuse(d, "a message may not carry an extension of an unknown type: `%s` is of type %d", token->ext);
+                        refuse(d, "a message may not carry an extension of an unknown type: `%s` is of type %d",
+                               token->ext);
         }
 }
 
@@ -351,12 +354,11 @@ static void decode_value(struct decoder *d) {
 
 /* Whether the bytes begin with the sign that references follow; moves past it. */
 static bool starts_shared(struct tr_reader *reader) {
-        struct tr_reader ahead = *reader;
-        struct tr_token token;
+        static const uint8_t sign[] = { 0xd4, TR_EXT_SHARED };
 
-        if (tr_read(&ahead, &token) || token.type != TR_EXT || (uint8_t)token.ext != TR_EXT_SHARED)
+        if (reader->end - reader->at < 3 || memcmp(reader->at, sign, sizeof(sign)) != 0)
                 return false;
-        *reader = ahead;
+        reader->at += 3;
         return true;
 }
 

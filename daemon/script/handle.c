@@ -2,23 +2,31 @@
 /*
  * Handles as Lua values.
  *
- * One handle is one object in a VM, so that == and table keys need nothing of ours: a weak cache by the handle's 16 bytes
- * finds the one that exists. Reading any name off a handle is a message (daemon/script/handle_message.c); nothing built in is on it,
- * so no handler's name is taken.
+ * One handle is one object in a VM, so that == and table keys need nothing of ours: a weak cache by the handle's 16
+ * bytes finds the one that exists. Reading any name off a handle is a message (daemon/script/handle_message.c); nothing
+ * built in is on it, so no handler's name is taken.
  *
  * An object holds a reference to its target: that is what keeps how an actor ended for as long as a VM can ask.
  */
+#include <stdlib.h>
+
 #include "daemon/core/actor.h"
 #include "daemon/core/system.h"
 #include "daemon/core/target.h"
 #include "daemon/script/box.h"
+#include "daemon/script/held.h"
 #include "daemon/script/open.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
+struct held_target {
+        struct tr_held held; /* first */
+        struct tr_target *target;
+};
+
 struct handle_box {
         const void *tag;
-        struct tr_target *target; /* strong; NULL: unknown, and after collection */
+        struct held_target *held; /* NULL: unknown, and after collection */
         struct tr_handle handle;
 };
 
@@ -32,7 +40,7 @@ const struct tr_handle *tr_to_handle(lua_State *L, int index, struct tr_target *
         if (!box)
                 return NULL;
         if (ret_target)
-                *ret_target = box->target;
+                *ret_target = box->held ? box->held->target : NULL;
         return &box->handle;
 }
 
@@ -44,6 +52,30 @@ const struct tr_handle *tr_check_handle(lua_State *L, int index, const char *fun
         return handle;
 }
 
+static void target_release(struct tr_vm *vm, struct tr_held *held) {
+        struct held_target *target = (struct held_target *)held;
+
+        tr_target_unref(target->target);
+        free(target);
+}
+
+/* Makes an object hold `target` (borrowed), or, where that is NULL, what the registry knows under its handle. */
+static void hold(lua_State *L, struct handle_box *box, struct tr_target *target) {
+        struct held_target *held = malloc(sizeof(*held));
+
+        if (!held)
+                tr_script_raise(L, TR_CODE_NO_MEMORY, "no memory for a handle");
+        held->held.release = target_release;
+        held->target = target ? tr_target_ref(target)
+                              : tr_registry_find(&tr_vm_of(L)->actor->target.system->registry, &box->handle);
+        if (!held->target) {
+                free(held);
+                return;
+        }
+        tr_held_add(L, &held->held);
+        box->held = held;
+}
+
 /* Pushes the object of a handle. `target` is borrowed; NULL: to be looked up where the object is new. */
 static void push_handle(lua_State *L, const struct tr_handle *handle, struct tr_target *target) {
         struct handle_box *box;
@@ -53,8 +85,8 @@ static void push_handle(lua_State *L, const struct tr_handle *handle, struct tr_
         lua_pushvalue(L, -1);
         if (lua_rawget(L, -3) != LUA_TNIL) {
                 box = lua_touserdata(L, -1);
-                if (!box->target && target)
-                        box->target = tr_target_ref(target);
+                if (!box->held && target)
+                        hold(L, box, target);
                 lua_replace(L, -3);
                 lua_pop(L, 1);
                 return;
@@ -62,11 +94,10 @@ static void push_handle(lua_State *L, const struct tr_handle *handle, struct tr_
         lua_pop(L, 1);
 
         box = tr_box_push(L, &handle_tag, sizeof(*box), 1);
-        box->target = NULL;
+        box->held = NULL;
         box->handle = *handle;
         tr_box_seal(L, &handle_tag);
-        box->target = target ? tr_target_ref(target)
-                             : tr_registry_find(&tr_vm_of(L)->actor->target.system->registry, handle);
+        hold(L, box, target);
 
         lua_pushvalue(L, -1);
         lua_insert(L, -4);
@@ -84,10 +115,10 @@ void tr_push_handle_of(lua_State *L, const struct tr_handle *handle) {
 
 static int handle_collect(lua_State *L) {
         struct handle_box *box = lua_touserdata(L, 1);
-        struct tr_target *target = box->target;
+        struct held_target *held = box->held;
 
-        box->target = NULL;
-        tr_target_unref(target);
+        box->held = NULL;
+        tr_held_release(L, held ? &held->held : NULL);
         return 0;
 }
 
@@ -112,8 +143,8 @@ static int handle_tostring(lua_State *L) {
         char digits[TR_HANDLE_SHORT + 1];
         const char *name;
 
-        if (box->target)
-                name = box->target->label;
+        if (box->held)
+                name = box->held->target->label;
         else
                 name = tr_handle_is_pool(&box->handle) ? "pool" : "actor";
         tr_handle_format_short(&box->handle, digits);

@@ -2,8 +2,8 @@
 /*
  * Messages as Lua values: a handle and the name of one of its handlers, what `c.total` is.
  *
- * One message is one object in a VM: each handle has a weak cache by name in its user value. The object holds its handle
- * and the name in user values of its own, and therefore may point into both.
+ * One message is one object in a VM: each handle has a weak cache by name in its user value. The object holds its
+ * handle and the name in user values of its own, and therefore may point into both.
  */
 #include <string.h>
 
@@ -38,8 +38,10 @@ const struct tr_handle *tr_to_message(lua_State *L, int index, struct tr_target 
         lua_getiuservalue(L, index, MESSAGE_HANDLE);
         handle = tr_to_handle(L, -1, ret_target);
         lua_pop(L, 1);
-        *ret_handler = box->handler;
-        *ret_handler_len = box->handler_len;
+        if (ret_handler)
+                *ret_handler = box->handler;
+        if (ret_handler_len)
+                *ret_handler_len = box->handler_len;
         return handle;
 }
 
@@ -57,7 +59,8 @@ void tr_push_message(lua_State *L, int handle_index, const char *handler, size_t
         struct message_box *box;
 
         if (handler_len > TR_HANDLER_NAME_MAX)
-                tr_script_raise(L, TR_CODE_NOT_SENDABLE, "the name of a handler has at most %d bytes", TR_HANDLER_NAME_MAX);
+                tr_script_raise(L, TR_CODE_NOT_SENDABLE, "the name of a handler has at most %d bytes",
+                                TR_HANDLER_NAME_MAX);
         handle_index = lua_absindex(L, handle_index);
         push_cache(L, handle_index);
         lua_pushlstring(L, handler, handler_len);

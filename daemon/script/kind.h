@@ -4,8 +4,8 @@
 
 #include <lua.h>
 
-/* What the value at an index is called in a sentence, with its article; static text. Runs no code. May raise for want of
- * memory. */
+/* What the value at an index is called in a sentence, with its article; static text. Runs no code. May raise for
+ * want of memory. */
 const char *tr_value_kind(lua_State *L, int index);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * Marks: tables that are to cross as an array, or as a map, whatever is in them.
  *
- * The keys of a table say which of the two it is, but for an empty one and for a map whose keys happen to be 1..n. Those
- * are told apart by a metatable with nothing in it that Lua would look at. It costs a table nothing, and stays where it is
- * while the table changes; a side table of all marked ones would be work for every cycle of the collector.
+ * The keys of a table say which of the two it is, but for an empty one and for a map whose keys happen to be 1..n.
+ * Those are told apart by a metatable with nothing in it that Lua would look at. It costs a table nothing, and stays
+ * where it is while the table changes; a side table of all marked ones would be work for every cycle of the collector.
  */
 #include "daemon/script/open.h"
 #include "daemon/script/values.h"

@@ -2,8 +2,9 @@
 /*
  * null: what a nil inside a container is in Lua, whose tables cannot hold nil.
  *
- * It is a light userdata, so that it costs a table no more than a number, compares by ==, and is true in a condition. All
- * light userdata of a VM share one metatable, so its functions also see those of native modules and leave them alone.
+ * It is a light userdata, so that it costs a table no more than a number, compares by ==, and is true in a condition.
+ * All light userdata of a VM share one metatable, so its functions also see those of native modules and leave them
+ * alone.
  */
 #include "daemon/script/open.h"
 #include "daemon/script/values.h"

@@ -12,8 +12,8 @@
 _Static_assert(TR_NESTING_MAX == 128, "the text says another number");
 
 /*
- * Where in nested values the codec is. Going down writes two numbers, and nothing else is done about it: the text is made
- * from the stack where a sentence needs it.
+ * Where in nested values the codec is. Going down writes two numbers, and nothing else is done about it: the text is
+ * made from the stack where a sentence needs it.
  */
 struct tr_path_step {
         int value;      /* stack index of the value; where it is not in an array, its key is just below */

@@ -3,8 +3,8 @@
  * Which containers of a message were written already.
  *
  * Most messages have a handful at most, and those are found by looking through a few pointers. Beyond that it is a hash
- * table with open addressing, at most half full, in a userdata on the stack: what raises an error meanwhile leaves it to
- * the collector.
+ * table with open addressing, at most half full, in a userdata on the stack: what raises an error meanwhile leaves it
+ * to the collector.
  */
 #include "daemon/script/seen.h"
 

@@ -106,8 +106,8 @@ static int library_timestamp(lua_State *L) {
 
 void tr_open_times(lua_State *L) {
         static const luaL_Reg metamethods[] = {
-                { "__eq", time_equal },       { "__index", time_index },       { "__le", time_less_or_equal },
-                { "__lt", time_less },        { "__newindex", time_newindex }, { "__tostring", time_tostring },
+                { "__eq", time_equal }, { "__index", time_index },       { "__le", time_less_or_equal },
+                { "__lt", time_less },  { "__newindex", time_newindex }, { "__tostring", time_tostring },
                 { NULL, NULL },
         };
 

@@ -7,6 +7,7 @@
 #include "daemon/script/open.h"
 
 void tr_values_open(lua_State *L) {
+        tr_open_held(L);
         tr_open_null(L);
         tr_open_marks(L);
         tr_open_handles(L);

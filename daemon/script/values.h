@@ -10,14 +10,15 @@
 #include "proto/handle.h"
 #include "proto/value.h"
 
+struct tr_storage;
 struct tr_target;
 
 /*
  * The value types that Lua has not: null, marked tables, handles, messages, byte buffers, timestamps, classes.
  *
  * All functions run on the VM's own thread, inside a protected call, and may raise for want of memory, unless they say
- * that they do not. Indices may be relative. `check` functions raise `bad-request`, naming the library function and what
- * it wanted (`stop: 42 is not a handle`); `to` and `is` functions never raise and answer NULL or false.
+ * that they do not. Indices may be relative. `check` functions raise `bad-request`, naming the library function and
+ * what it wanted (`stop: 42 is not a handle`); `to` and `is` functions never raise and answer NULL or false.
  *
  * The userdata of these types begin with the address of a tag of their own, which no other userdata holds: asking for a
  * type is one comparison. Their metatables are hidden by `__metatable`.
@@ -36,9 +37,9 @@ void tr_push_null(lua_State *L);
 bool tr_is_null(lua_State *L, int index);
 
 /*
- * Marks: a table that is to cross as an array or as a map, whatever is in it. A mark is a metatable of ours, but for Lua
- * code such a table is a plain one: getmetatable() has to answer nil for it, and setmetatable() to take it (the mark is
- * gone then); `__metatable` is false.
+ * Marks: a table that is to cross as an array or as a map, whatever is in it. A mark is a metatable of ours, but for
+ * Lua code such a table is a plain one: getmetatable() has to answer nil for it, and setmetatable() to take it (the
+ * mark is gone then); `__metatable` is false.
  */
 enum tr_mark {
         TR_MARK_NONE,
@@ -67,16 +68,15 @@ const struct tr_handle *tr_check_handle(lua_State *L, int index, const char *fun
 #define TR_HANDLER_NAME_MAX UINT16_MAX
 /* Of the handle at an index. The name is at most TR_HANDLER_NAME_MAX bytes (else raises not-sendable). */
 void tr_push_message(lua_State *L, int handle_index, const char *handler, size_t handler_len);
-/* As tr_to_handle(), with the handler's name (NUL-terminated), valid while the value is. */
+/* As tr_to_handle(), with the handler's name (NUL-terminated), valid while the value is. What is not wanted may be NULL. */
 const struct tr_handle *tr_to_message(lua_State *L, int index, struct tr_target **ret_target, const char **ret_handler,
                                       size_t *ret_handler_len);
 
-/* Byte buffers. The storage lies outside of Lua's memory and is charged to the VM's ceiling. */
+/* Byte buffers. */
 struct tr_bytes {
         const void *tag;
-        uint8_t *data; /* NULL where `room` is 0 */
-        size_t len;
-        size_t room; /* what is charged */
+        struct tr_storage *storage; /* NULL: empty */
+        size_t len;                 /* of what is in its data */
 };
 
 /* A new buffer with a copy (data NULL: zeroes). Raises where the ceiling is reached. */
