@@ -200,6 +200,7 @@ static void run_chunk(lua_State *L, const char *name) {
                 if (tr_vm_is_doomed(vm))
                         tr_vm_give_up(L);
                 tr_declare_forget(L, name);
+                tr_forget_classes(L, name);
                 raise_failed(L, name);
         }
         lua_replace(L, chunk);
