@@ -270,6 +270,15 @@ static void decode_class(struct decoder *d, const struct tr_token *token) {
         decode_instance(d, (const char *)token->data, token->len, fields.count);
 }
 
+static void decode_error(struct decoder *d) {
+        struct tr_token fields = next(d);
+
+        if (fields.type != TR_MAP)
+                refuse_bytes(d);
+        decode_map(d, fields.count);
+        tr_script_set_failure(d->L, -1);
+}
+
 /* What only VMs write to each other. False where it is none of that. */
 static bool decode_internal(struct decoder *d, const struct tr_token *token) {
         switch ((uint8_t)token->ext) {
@@ -284,6 +293,9 @@ static bool decode_internal(struct decoder *d, const struct tr_token *token) {
                 return true;
         case TR_EXT_NULL:
                 tr_push_null(d->L);
+                return true;
+        case TR_EXT_ERROR:
+                decode_error(d);
                 return true;
         default:
                 return false;

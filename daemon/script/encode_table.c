@@ -221,6 +221,7 @@ static void encode_instance(struct tr_encoder *e, int index) {
 
 /* The table at the index, which has the metatable that is at the top of the stack. */
 static void encode_with_metatable(struct tr_encoder *e, int index) {
+        static const uint8_t any = 0;
         enum tr_mark mark = tr_mark_of(e->L, index);
 
         if (mark != TR_MARK_NONE) {
@@ -235,7 +236,9 @@ static void encode_with_metatable(struct tr_encoder *e, int index) {
                         return;
                 }
         } else if (tr_script_is_failure(e->L, index)) {
-                encode_plain_table(e, index, TR_MARK_MAP);
+                if (e->form == TR_FORM_INTERNAL)
+                        tr_write_ext(e->writer, TR_EXT_ERROR, &any, 1);
+                encode_pairs(e, index);
                 return;
         }
         e->path.depth--;

@@ -15,6 +15,7 @@ enum tr_extension {
         TR_EXT_MARK = 66,      /* 1 byte, an enum tr_mark: of the array or map that follows */
         TR_EXT_CLASS = 67,     /* "module:Name": of the instance whose fields follow, a map */
         TR_EXT_NULL = 68,      /* 1 byte, any: null where a bare nil would be nil, outside of containers */
+        TR_EXT_ERROR = 69,     /* 1 byte, any: the map that follows is an error table of the library */
 };
 
 #endif

@@ -98,6 +98,12 @@ bool tr_script_is_failure(lua_State *L, int index) {
         return is;
 }
 
+void tr_script_set_failure(lua_State *L, int index) {
+        index = lua_absindex(L, index);
+        tr_vm_push(L, TR_PIN_ERROR);
+        lua_setmetatable(L, index);
+}
+
 static int decode_extra(lua_State *L) {
         const struct tr_reader *span = lua_touserdata(L, 1);
 

@@ -138,8 +138,11 @@ _Noreturn void tr_script_raise_at(lua_State *L, enum tr_code code, const char *p
 void tr_script_push_error(lua_State *L, enum tr_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Pushes a failure as such a table, with `ran` as the asker has it. */
 void tr_script_push_failure(lua_State *L, struct tr_failure *failure, enum tr_ran ran);
-/* Whether the value at an index is an error table of the library: it crosses as the map of its fields. */
+/* Whether the value at an index is an error table of the library: between VMs it stays one, a peer gets the map of its
+ * fields. */
 bool tr_script_is_failure(lua_State *L, int index);
+/* Makes the table at the index one. */
+void tr_script_set_failure(lua_State *L, int index);
 /* A new failure for the error value at an index of the main state: the table's own code and fields where it is one of the
  * library's, else a `fault` with its text, and `value` where it was no string. Never raises. */
 struct tr_failure *tr_script_failure_of(lua_State *L, int index);

@@ -149,6 +149,7 @@ void fuzz_seeds(void (*add)(const uint8_t *data, size_t bytes)) {
                 { { 0xd4, 64, 0, 0x91, 0xd6, 65, 0, 0, 0, 0 }, 10 },
                 { { 0x92, 0xd4, 66, 2, 0x81, 0x01, 0x02, 0xd4, 66, 1, 0x92, 0xc0, 0x01 }, 13 },
                 { { 0xd4, 68, 0 }, 3 },
+                { "\xd4\x45\0\x81\xa7message\xa2no", 15 },
                 { "\xd4\x40\0\x92\xc7\x0b\x43shape:Point\x81\xa1x\x01\xd6\x41\0\0\0\x01", 30 },
         };
 

@@ -175,6 +175,14 @@ function test.classes_are_loaded_for_what_another_vm_sends()
   assert(troupe.is(p, Loaded) and Loaded ~= Point and p.x == 5)
 end
 
+function test.errors_stay_errors_between_vms()
+  local _, e = pcall(troupe.map, 42)
+  local again = cross("internal", { e, e })
+  assert(again[1] == again[2] and tostring(again[1]) == e.message and again[1].code == "bad-request")
+  local map = cross("typed", e)
+  assert(map.message == e.message and map.code == e.code and tostring(map) ~= e.message)
+end
+
 function test.nesting_goes_to_128_levels()
   for _, form in ipairs { "internal", "typed", "plain" } do
     local value, depth = cross(form, nested(128)), 1

@@ -70,6 +70,12 @@ bool tr_script_is_failure(lua_State *L, int index) {
         return is;
 }
 
+void tr_script_set_failure(lua_State *L, int index) {
+        lua_pushvalue(L, index);
+        luaL_setmetatable(L, "fake.error");
+        lua_pop(L, 1);
+}
+
 static int error_tostring(lua_State *L) {
         lua_getfield(L, 1, "message");
         return 1;
