@@ -154,7 +154,7 @@ static int bytes_append(lua_State *L) {
                         data = data_of(other); /* may be this buffer, which has moved */
         }
         if (len > 0)
-                memcpy(bytes->storage->data + bytes->len, data, len);
+                memcpy(data_of(bytes) + bytes->len, data, len);
         bytes->len += len;
         lua_settop(L, 1);
         return 1;

@@ -68,7 +68,8 @@ const struct tr_handle *tr_check_handle(lua_State *L, int index, const char *fun
 #define TR_HANDLER_NAME_MAX UINT16_MAX
 /* Of the handle at an index. The name is at most TR_HANDLER_NAME_MAX bytes (else raises not-sendable). */
 void tr_push_message(lua_State *L, int handle_index, const char *handler, size_t handler_len);
-/* As tr_to_handle(), with the handler's name (NUL-terminated), valid while the value is. What is not wanted may be NULL. */
+/* As tr_to_handle(), with the handler's name (NUL-terminated), valid while the value is. What is not wanted may be
+ * NULL. */
 const struct tr_handle *tr_to_message(lua_State *L, int index, struct tr_target **ret_target, const char **ret_handler,
                                       size_t *ret_handler_len);
 

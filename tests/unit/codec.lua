@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What crosses, and how it arrives: values to bytes and back, in each form. Each function runs in a VM of its own, with the
--- globals of tests/unit/fake_vm.h.
+-- What crosses, and how it arrives: values to bytes and back, in each form. Each function runs in a VM of its own, with
+-- the globals of tests/unit/fake_vm.h.
 local test = tests()
 
 function test.scalars_arrive_as_themselves()
@@ -12,9 +12,10 @@ function test.scalars_arrive_as_themselves()
       assert(same(n, cross(form, {n})[1]), n)
     end
     local nan = cross(form, 0/0); assert(nan ~= nan)
-    for _, s in ipairs {'', 'a', ('x'):rep(31), ('x'):rep(32), ('x'):rep(255), ('x'):rep(256), ('x'):rep(65536), 'gr\u{f6}\u{df}e'} do
-      assert(cross(form, s) == s)
+    for _, n in ipairs {0, 1, 31, 32, 255, 256, 65535, 65536} do
+      assert(cross(form, ('x'):rep(n)) == ('x'):rep(n))
     end
+    assert(cross(form, 'gr\u{f6}\u{df}e') == 'gr\u{f6}\u{df}e')
     assert(cross(form, true) == true and cross(form, false) == false)
     local a, b, c = cross(form, nil, 7, nil); assert(a == nil and b == 7 and c == nil)
     assert(select('#', cross(form)) == 0)

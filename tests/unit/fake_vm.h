@@ -12,15 +12,16 @@
 #include "daemon/script/vm.h"
 
 /*
- * As much of a VM as the value types and the codec need: a state with the standard library under a ceiling, an actor that
- * never runs, and the library table as the global `troupe`. Errors of the library are tables {code, message, path};
+ * As much of a VM as the value types and the codec need: a state with the standard library under a ceiling, an actor
+ * that never runs, and the library table as the global `troupe`. Errors of the library are tables {code, message, path};
  * promises and declarations are tables with a true field `is_promise` or `is_declaration`.
  *
  * More globals, beside those of tests/unit/prelude.lua:
  *
  *      actor(label)               the handle of a new target, which its VM alone holds
  *      encode(form, ...)          the bytes of the values; form is "internal", "typed" or "plain"
- *      decode(form, bytes, count) the values (1 unless said) of bytes: another VM's where form is "internal", else a peer's
+ *      decode(form, bytes, count) the values (1 unless said) of bytes: another VM's where form is "internal", else a
+ *                                 peer's
  *      loading(module)            that module's top level runs from now on; nil: none does
  *      forget(module)             its classes are not loaded
  *      modules                    where it is set: what require() runs, by name

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Tests written in Lua: a file that answers what `tests()` gave it and it put functions into. Each of these runs in a fake
- * VM of its own (fake_vm.h).
+ * Tests written in Lua: a file that answers what `tests()` gave it and it put functions into. Each of these runs in a
+ * fake VM of its own (fake_vm.h).
  */
 
 /* What main() returns: runs the file's tests (a path within the source tree) and `count` of check's own. */

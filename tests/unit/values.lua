@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The value types as Lua code sees them. Each function runs in a VM of its own, with the globals of tests/unit/fake_vm.h.
+-- The value types as Lua code sees them. Each function runs in a VM of its own, with the globals of
+-- tests/unit/fake_vm.h.
 local test = tests()
 
 function test.null_is_a_light_value()
