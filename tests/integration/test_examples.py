@@ -24,8 +24,10 @@ TEXT = "the cat, the dog and the bird\nA dog is a dog\n\nno cat\n"
 
 def run(*command, **options):
     """What a command prints; it must succeed, and say nothing on standard error."""
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120,
-                          **({"stdin": subprocess.DEVNULL} | options if "input" not in options else options))
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=harness.TIMEOUT_SECONDS, **options)
     if done.returncode != 0 or done.stderr:
         raise AssertionError(f"{command} exited {done.returncode}: {done.stderr}{done.stdout}")
     return done.stdout
