@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,11 +16,15 @@
 #include "bench/socket.h"
 
 /*
- * echo raw|thread|parking COUNT: the peers of bench/ask. Round trips of the same
- * bytes between two processes over a Unix socket, one outstanding. The server
- * writes back what it reads (raw), or its reader hands each message to a second
- * thread that writes it back: one that spins a little before it parks, as an
- * actor does (thread), or parks at once (parking).
+ * echo MODE COUNT: the peers of bench/ask. Round trips of the same bytes between
+ * two processes over a Unix socket, one outstanding. The server
+ *
+ *   raw      writes back what it reads
+ *   thread   has a reader that hands each message to a second thread, which writes
+ *            it back; that one spins a little before it parks, as an actor does
+ *   parking  the same, and the second thread parks at once
+ *   polling  like thread, and the reader waits in epoll, as who has more than one
+ *            connection must: the kernel then prefers another CPU for it
  */
 
 #define WARM_UP 1000
@@ -46,7 +51,7 @@ static void *answer(void *userdata) {
         return NULL;
 }
 
-/* Serves messages of `bytes` each, until as many as will come have come. */
+/* Serves `count` messages of `bytes` each. */
 static void serve_raw(int fd, size_t bytes, uint64_t count) {
         uint8_t data[BENCH_HANDOVER_MAX];
 
@@ -56,10 +61,21 @@ static void serve_raw(int fd, size_t bytes, uint64_t count) {
         }
 }
 
-static void serve_by_thread(int fd, size_t bytes, uint64_t count, bool spins) {
+static int epoll_of(int fd) {
+        struct epoll_event event = { .events = EPOLLIN };
+        int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+        if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+                bench_die("epoll: %s", strerror(errno));
+        return epoll;
+}
+
+static void serve_by_thread(int fd, size_t bytes, uint64_t count, bool spins, bool polls) {
         /* outlives this function: the other thread ends with the process */
         static struct answerer answerer;
+        int epoll = polls ? epoll_of(fd) : -1;
         uint8_t data[BENCH_HANDOVER_MAX];
+        struct epoll_event event;
         pthread_t thread;
         int r;
 
@@ -69,6 +85,8 @@ static void serve_by_thread(int fd, size_t bytes, uint64_t count, bool spins) {
         if (r)
                 bench_die("thread: %s", strerror(r));
         for (uint64_t i = 0; i < count; i++) {
+                if (polls && epoll_wait(epoll, &event, 1, -1) < 0)
+                        bench_die("epoll: %s", strerror(errno));
                 read_whole(fd, data, bytes);
                 bench_handover_put(&answerer.handover, data, bytes);
         }
@@ -81,11 +99,13 @@ static void serve(const char *mode, int fd, size_t bytes, uint64_t count) {
         if (strcmp(mode, "raw") == 0)
                 serve_raw(fd, bytes, count);
         else if (strcmp(mode, "thread") == 0)
-                serve_by_thread(fd, bytes, count, true);
+                serve_by_thread(fd, bytes, count, true, false);
         else if (strcmp(mode, "parking") == 0)
-                serve_by_thread(fd, bytes, count, false);
+                serve_by_thread(fd, bytes, count, false, false);
+        else if (strcmp(mode, "polling") == 0)
+                serve_by_thread(fd, bytes, count, true, true);
         else
-                bench_die("%s: not raw, thread or parking", mode);
+                bench_die("%s: not raw, thread, parking or polling", mode);
 }
 
 static void measure(int fd, const struct tr_writer *message, uint64_t count) {
@@ -113,7 +133,7 @@ int main(int argc, char **argv) {
         pid_t server;
 
         if (argc != 3)
-                bench_die("echo raw|thread|parking COUNT");
+                bench_die("echo raw|thread|parking|polling COUNT");
         count = bench_count(argv[2]);
         bench_write_ask(&message, 1, &handle, "bump");
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) < 0)
