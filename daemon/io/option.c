@@ -135,14 +135,13 @@ struct tr_failure *tr_options_read(const struct tr_request *request, uint32_t in
         /* Stock clients of languages with one kind of table write an empty map as an empty array. */
         if (param->token.type == TR_ARRAY && param->token.count == 0)
                 return NULL;
-        struct tr_reader reader = tr_reader(param->span.data, param->span.bytes);
-        struct tr_token head;
-        if (tr_read(&reader, &head) != 0 || head.type != TR_MAP)
+        if (param->token.type != TR_MAP)
                 return tr_request_bad_param(request, index, "a map of options");
 
+        struct tr_reader reader = { param->items, param->span.data + param->span.bytes };
         struct tr_failure *failure = NULL;
         uint32_t seen = 0;
-        for (uint32_t pair = 0; pair < head.count && !failure; pair++)
+        for (uint32_t pair = 0; pair < param->token.count && !failure; pair++)
                 failure = read_pair(request, &reader, options, options_count, &seen, destination);
         return failure;
 }

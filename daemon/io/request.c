@@ -24,17 +24,21 @@ static struct tr_failure *params_number_failure(const struct tr_method *method) 
                               method->params_max, method->usage);
 }
 
-/* Reads the last of the params without walking through it: it ends where they end. */
+/* The last of the params is not walked through: it ends where they end. */
 static bool read_param(struct tr_reader *reader, bool last, struct tr_param *ret_param) {
         const uint8_t *begin = reader->at;
-        struct tr_reader head = *reader;
-        if (tr_read(&head, &ret_param->token) != 0)
+        struct tr_reader behind_head = *reader;
+        if (tr_read(&behind_head, &ret_param->token) != 0)
                 return false;
+        bool is_container = ret_param->token.type == TR_ARRAY || ret_param->token.type == TR_MAP;
         if (last)
                 reader->at = reader->end;
+        else if (!is_container)
+                *reader = behind_head;
         else if (tr_read_skip(reader) != 0)
                 return false;
         ret_param->span = (struct tr_span){ begin, (size_t)(reader->at - begin) };
+        ret_param->items = behind_head.at;
         return true;
 }
 
@@ -86,12 +90,10 @@ struct tr_failure *tr_request_name(const struct tr_request *request, uint32_t in
 struct tr_failure *tr_request_array(const struct tr_request *request, uint32_t index, struct tr_span *ret_elements,
                                     uint32_t *ret_count) {
         const struct tr_param *param = &request->params[index];
-        struct tr_reader reader = tr_reader(param->span.data, param->span.bytes);
-        struct tr_token head;
-        if (tr_read(&reader, &head) != 0 || head.type != TR_ARRAY)
+        if (param->token.type != TR_ARRAY)
                 return tr_request_bad_param(request, index, "an array");
-        *ret_elements = (struct tr_span){ reader.at, (size_t)(reader.end - reader.at) };
-        *ret_count = head.count;
+        *ret_elements = (struct tr_span){ param->items, (size_t)(param->span.data + param->span.bytes - param->items) };
+        *ret_count = param->token.count;
         return NULL;
 }
 

@@ -18,10 +18,11 @@ struct tr_target;
 
 #define TR_PARAMS_MAX 4
 
-/* One parameter: its value (of a container, the head) and the bytes it is written in. */
+/* One parameter: its value (of a container, the head), and the bytes it is written in. */
 struct tr_param {
         struct tr_token token;
         struct tr_span span;
+        const uint8_t *items; /* of a container: where they begin; they end where the span does */
 };
 
 /*

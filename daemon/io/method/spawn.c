@@ -9,6 +9,7 @@
 
 #include "daemon/io/method.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,10 @@ static struct tr_failure *read_request(struct tr_request *request, struct spawn_
                 failure = tr_request_array(request, 1, &args, &args_count);
         if (!failure)
                 failure = TR_OPTIONS_READ(request, 2, options, chosen);
+        uint64_t heap_max_bytes = request->connection->server->system->limits.heap_max_bytes;
+        if (!failure && chosen->heap_bytes > heap_max_bytes)
+                failure = tr_failure_new(TR_CODE_BAD_REQUEST, "spawn: the option heap has to be at most %" PRIu64
+                                         " bytes (limits.heap_max)", heap_max_bytes);
         if (!failure && chosen->if_absent && !chosen->publish.data)
                 failure = tr_failure_new(TR_CODE_BAD_REQUEST, "spawn: the option if_absent needs publish");
         if (failure)
