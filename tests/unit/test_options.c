@@ -18,7 +18,12 @@ static int parse(const char **words) {
         return tr_options_parse(count, (char **)words, &options);
 }
 
-#define PARSE(...) parse((const char *[]){ "trouped", __VA_ARGS__, NULL })
+/* The options keep pointing at the words, so those live as long as the caller does. */
+#define PARSE(...)                                                              \
+        ({                                                                      \
+                static const char *words_[] = { "trouped", __VA_ARGS__, NULL }; \
+                parse(words_);                                                  \
+        })
 
 /* What getopt and we say of mistakes is not what is tested. */
 static void be_silent(void) {
