@@ -103,7 +103,7 @@ class Check(unittest.TestCase):
         self.assertEqual((code, output, errors), (0, "no configuration: the defaults\n", ""))
 
     def test_the_installed_sample(self):
-        sample = json.loads((pathlib.Path(os.environ["TROUPE_SOURCE"], "conf/trouped.json").read_text())
+        sample = json.loads(pathlib.Path(os.environ["TROUPE_SOURCE"], "conf/trouped.json").read_text())
         # its group may not be on this machine
         del sample["socket"]["group"]
         self.assertEqual(self.check(json.dumps(sample)), (0, f"{self.file}\n", ""))

@@ -42,7 +42,9 @@ class ConfiguredActors(unittest.TestCase):
         (self.folder / "teller.lua").write_text(TELLER)
         (self.folder / "broken.lua").write_text(BROKEN)
         self.pipe = self.folder / "pipe"
+        self.other_pipe = self.folder / "other pipe"
         os.mkfifo(self.pipe)
+        os.mkfifo(self.other_pipe)
         self.path = self.folder / "troupe.sock"
 
     def serve(self, *actors):
@@ -57,9 +59,9 @@ class ConfiguredActors(unittest.TestCase):
     def teller(self, *arguments, **keys):
         return {"actor": "teller:Teller", "args": [str(self.pipe), *arguments], "publish": "teller", **keys}
 
-    def wait_for_start(self):
+    def wait_for_start(self, pipe=None):
         """Waits until a teller is in its init."""
-        with open(self.pipe, encoding="ascii") as pipe:
+        with open(pipe or self.pipe, encoding="ascii") as pipe:
             self.assertEqual(pipe.read(), "started\n")
 
     def test_the_daemon_is_ready_when_init_has_ended(self):
@@ -118,16 +120,17 @@ class ConfiguredActors(unittest.TestCase):
                 self.wait_for_start()
 
     def test_a_stop_is_for_good_unless_always(self):
-        with self.serve(self.teller(), self.teller(publish="always", restart="always")) as daemon:
+        always = {"actor": "teller", "args": [str(self.other_pipe)], "publish": "always", "restart": "always"}
+        with self.serve(self.teller(), always) as daemon:
             self.wait_for_start()
-            self.wait_for_start()
+            self.wait_for_start(self.other_pipe)
             daemon.wait_for("READY=1")
             with harness.Client(str(self.path)) as client:
                 teller = client.request("find", "teller")
                 client.request("stop", teller)
                 client.request("done", teller)
                 client.request("stop", "always")
-                self.wait_for_start()
+                self.wait_for_start(self.other_pipe)
                 self.assertIsNone(client.request("find", "teller"))
                 self.assertIsNotNone(client.request("find", "always"))
 

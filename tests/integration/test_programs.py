@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`trouped run`: what a program is given, when it ends, and with what it exits."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import service
+
+FAULT, USAGE, CONFIGURATION, INTERRUPTED = 1, 64, 78, 130
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text('local troupe = require "troupe"\n' + text)
+        return path
+
+    def run_program(self, text, *arguments, options=()):
+        return service.run(*options, "run", self.write("program.lua", text), *arguments)
+
+    def start(self, text):
+        """A program that goes on; its standard output is a pipe."""
+        return subprocess.Popen([service.TROUPED, "run", str(self.write("program.lua", text))], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=service.environment())
+
+    def end(self, process):
+        output, errors = process.communicate(timeout=harness.TIMEOUT_SECONDS)
+        self.assertIsNone(harness.SANITIZER_REPORT.search(errors), errors)
+        return process.returncode, output
+
+    def test_main_has_the_arguments(self):
+        self.assertEqual(self.run_program("troupe.main(function(...) print(select('#', ...), ...) end)", "-x", "", "a b"),
+                         (0, "3\t-x\t\ta b\n", ""))
+
+    def test_a_fault_in_main(self):
+        code, output, errors = self.run_program("local function inner() error 'it broke' end\n"
+                                                "troupe.main(function() print 'before' inner() end)")
+        self.assertEqual((code, output), (FAULT, "before\n"))
+        self.assertRegex(errors, r"program\.lua:2: it broke\n")
+        self.assertIn("stack traceback:", errors)
+        self.assertIn("'inner'", errors)
+
+    def test_a_file_without_main(self):
+        code, output, errors = self.run_program("print 'top level'")
+        self.assertEqual(code, USAGE)
+        self.assertIn("main", errors)
+
+    def test_a_file_that_does_not_load(self):
+        code, _, errors = self.run_program("this is no Lua")
+        self.assertEqual(code, FAULT)
+        self.assertIn("program.lua:2:", errors)
+
+    def test_it_ends_when_nothing_is_pending(self):
+        program = """
+            local Worker = troupe.actor "Worker"
+            function Worker.on:say(text) print(text) end
+            function Worker:close(reason) print(reason) end
+            troupe.main(function()
+              local worker = troupe.spawn(Worker)
+              for i = 1, 3 do troupe.send(worker.say, i) end
+            end)"""
+        self.assertEqual(self.run_program(program), (0, "1\n2\n3\nsession\n", ""))
+
+    def test_what_was_detached_is_ended_too(self):
+        program = """
+            local Worker = troupe.actor "Worker"
+            function Worker:close(reason) print(reason) end
+            troupe.main(function() troupe.spawn(Worker, troupe.options { detach = true }) end)"""
+        self.assertEqual(self.run_program(program), (0, "shutdown\n", ""))
+
+    def test_modules_beside_it_come_first(self):
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "one.lua").write_text("return 'other'")
+        (other / "two.lua").write_text("return 'other'")
+        (self.folder / "one.lua").write_text("return 'own'")
+        program = "local one, two = require 'one', require 'two'\ntroupe.main(function() print(one, two) end)"
+        self.assertEqual(self.run_program(program, options=["-p", other]), (0, "own\tother\n", ""))
+
+    def test_a_configuration_is_read_where_it_is_named(self):
+        config = self.folder / "trouped.json"
+        program = "troupe.main(function() print(pcall(os.execute, 'true')) end)"
+        self.assertEqual(self.run_program(program), (0, "true\ttrue\texit\t0\n", ""))
+        config.write_text(json.dumps({"limits": {"actors": 7}}))
+        self.assertEqual(self.run_program(program, options=["-c", config]), (0, "true\ttrue\texit\t0\n", ""))
+        config.write_text(json.dumps({"allow": ["files"]}))
+        code, output, _ = self.run_program(program, options=["-c", config])
+        self.assertEqual((code, output.split("\t")[0]), (0, "false"))
+        config.write_text(json.dumps({"allow": "files"}))
+        self.assertEqual(self.run_program(program, options=["-c", config])[0], CONFIGURATION)
+
+    def test_an_interrupt_stops_all_orderly(self):
+        process = self.start("""
+            local Worker = troupe.actor "Worker"
+            function Worker:close(reason) print(reason) end
+            troupe.main(function()
+              local worker = troupe.spawn(Worker)
+              print "ready" io.stdout:flush()
+              troupe.await(troupe.sleep("1d"))
+            end)""")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.end(process), (INTERRUPTED, "shutdown\n"))
+
+    def test_an_interrupt_reaches_a_main_that_does_not_look(self):
+        process = self.start("troupe.main(function() print 'ready' io.stdout:flush() while true do end end)")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.end(process), (INTERRUPTED, ""))
+
+    def test_a_second_interrupt_kills(self):
+        process = self.start("""
+            local Worker = troupe.actor "Worker"
+            function Worker.on:work() print "working" io.stdout:flush() while true do end end
+            function Worker:close() print "closing" io.stdout:flush() end
+            troupe.main(function()
+              local worker, idle = troupe.spawn(Worker), troupe.spawn(Worker)
+              troupe.send(worker.work)
+              troupe.await(troupe.sleep("1d"))
+            end)""")
+        self.assertEqual(process.stdout.readline(), "working\n")
+        process.send_signal(signal.SIGINT)
+        # the idle one has closed: the first interrupt was seen
+        self.assertEqual(process.stdout.readline(), "closing\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.end(process), (INTERRUPTED, ""))
+
+    def test_another_signal_ends_it_alike(self):
+        process = self.start("troupe.main(function() print 'ready' io.stdout:flush() troupe.await(troupe.sleep('1d')) end)")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.end(process), (128 + signal.SIGTERM, ""))
+
+    def test_a_link_gives_the_name_and_the_file_its_folder(self):
+        (self.folder / "helper.lua").write_text("return 'found'")
+        self.write("program.lua", "local helper = require 'helper'\ntroupe.main(function() print(helper) end)")
+        links = self.folder / "links"
+        links.mkdir()
+        os.symlink(self.folder / "program.lua", links / "tool")
+        self.assertEqual(service.run("run", links / "tool"), (0, "found\n", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
