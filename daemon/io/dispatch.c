@@ -16,8 +16,8 @@
 
 /* A buffer for results above this is given back after use. */
 #define SCRATCH_KEPT_BYTES ((size_t)1 << 20)
-/* Room for the place of a value in params. */
-#define PATH_MAX_BYTES 256
+/* Room for the place of a value in params, also of one at the deepest level; a longer one is cut. */
+#define PATH_MAX_BYTES 1024
 
 /* Tells whoever asked, or counts where nobody did. */
 static void refuse(struct tr_connection *connection, bool wants_answer, uint32_t id, struct tr_failure *take_failure) {

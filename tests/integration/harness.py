@@ -90,8 +90,18 @@ class Daemon:
         """Waits for its end; answers its exit code."""
         return self.process.wait(TIMEOUT_SECONDS)
 
+    def wait_until_up(self):
+        """Waits until it serves, or has ended: before that a signal would end it like any program that is just starting."""
+        try:
+            with Client(self.socket, errors=None) as client:
+                client.send(msgpack.packb([0, 0, "ping", []]))
+                client.receive()
+        except ConnectionError:
+            self.wait()
+
     def close(self, exit_code=0):
         try:
+            self.wait_until_up()
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGTERM)
             try:

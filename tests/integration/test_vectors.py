@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon and the vectors of proto/vectors: every frame, value and refusal, in every encoding."""
+
+import json
+import os
+import pathlib
+import struct
+import unittest
+
+import msgpack
+
+import harness
+
+VECTORS = pathlib.Path(os.environ["TROUPE_SOURCE"]) / "proto" / "vectors"
+
+ECHO = """
+local troupe = require "troupe"
+local Echo = troupe.actor "Echo"
+function Echo.on:say(v) return v end
+"""
+
+MESSAGE = 2
+# The configuration's least frame limit. Smaller ones are the scanner's own affair.
+FRAME_MIN = 64
+
+PING = msgpack.packb([0, 4711, "ping", []])
+PONG = [1, 4711, None, "pong"]
+
+# They would end the daemon or the test.
+NOT_SENT = {"shutdown", "reload"}
+# Lua has no key that is a float without a fraction: it comes back as the integer.
+KEYS_THAT_LUA_CHANGES = {"float keys"}
+
+
+def load(name):
+    return json.loads((VECTORS / name).read_text())
+
+
+def data_of(digits):
+    """Bytes as the vectors' README has them."""
+    if isinstance(digits, str):
+        return bytes.fromhex(digits)
+    return b"".join(bytes.fromhex(item) if isinstance(item, str) else bytes.fromhex(item[0]) * item[1] for item in digits)
+
+
+def encodings(case):
+    return [data_of(case["hex"]), *map(data_of, case.get("also", []))]
+
+
+def text_where_it_is_one(data):
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def comparable(value, is_key=False):
+    """A value such that what is to be told apart is unequal: 1 and 1.0 and True, 0.0 and -0.0; a NaN equals itself."""
+    if isinstance(value, float):
+        return ("float", struct.pack(">d", value))
+    if isinstance(value, bytes) and is_key:
+        return comparable(text_where_it_is_one(value))
+    if isinstance(value, Pairs):
+        return ("map", sorted(((comparable(key, True), comparable(item)) for key, item in value.pairs), key=repr))
+    if isinstance(value, list):
+        return [comparable(item) for item in value]
+    if isinstance(value, msgpack.ExtType) and value.code == MESSAGE:
+        return ("message", msgpack.unpackb(value.data, raw=True))
+    return (type(value).__name__, value)
+
+
+class Pairs:
+    """A map as it is encoded."""
+
+    def __init__(self, pairs):
+        self.pairs = list(pairs)
+
+
+def unpack(data):
+    return msgpack.unpackb(data, strict_map_key=False, object_pairs_hook=Pairs, unicode_errors="surrogateescape")
+
+
+def bytes_where_no_text(value):
+    """A str that is no UTF-8 goes out as bin."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode(errors="surrogateescape")
+    return value
+
+
+class Vectors(unittest.TestCase):
+    def start(self, config=None):
+        daemon = harness.Daemon(files={"echo.lua": ECHO}, config=config)
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def test_values_come_back_as_they_were(self):
+        with harness.Client(self.start().socket, values="typed") as client:
+            client.unpacker = msgpack.Unpacker(strict_map_key=False, object_pairs_hook=Pairs)
+            echo = client.request("spawn", "echo", [])
+            for case in load("values.json"):
+                if "$instance" in json.dumps(case["value"]):
+                    continue
+                for data in encodings(case):
+                    with self.subTest(case["name"], data=data[:32].hex()):
+                        wanted = comparable(bytes_where_no_text(unpack(data)))
+                        if case["name"] in KEYS_THAT_LUA_CHANGES:
+                            continue
+                        self.assertEqual(comparable(self.echoed(client, echo, data)), wanted)
+
+    def test_plain_values_are_what_stock_clients_can_read(self):
+        with harness.Client(self.start().socket) as client:
+            echo = client.request("spawn", "echo", [])
+            for case in load("values.json"):
+                if "$instance" in json.dumps(case["value"]) or "$map" in json.dumps(case.get("plain")) or "plain" not in case:
+                    continue
+                wanted = case["plain"]
+                if isinstance(wanted, dict) and "$bin" in wanted or case["name"] in KEYS_THAT_LUA_CHANGES:
+                    continue
+                with self.subTest(case["name"]):
+                    self.assertEqual(self.echoed(client, echo, data_of(case["hex"])), wanted)
+
+    def echoed(self, client, echo, data):
+        client.next_id += 1
+        head = b"\x94\x00" + msgpack.packb(client.next_id) + b"\xa3ask\x93"
+        client.send(head + msgpack.packb(echo) + b"\xa3say\x91" + data)
+        return client.finish(client.next_id)
+
+    def test_an_instance_of_a_class_that_is_not_loaded_is_refused(self):
+        with harness.Client(self.start().socket) as client:
+            echo = client.request("spawn", "echo", [])
+            for case in load("values.json"):
+                if "$instance" not in json.dumps(case["value"]):
+                    continue
+                with self.subTest(case["name"]), self.assertRaises(harness.Error) as refused:
+                    self.echoed(client, echo, data_of(case["hex"]))
+                self.assertEqual((refused.exception.code, refused.exception.ran), ("not-sendable", "no"))
+
+    def test_frames_of_clients_are_understood(self):
+        daemon = self.start()
+        for case in load("frames.json"):
+            if case["from"] != "client" or case["name"] in NOT_SENT:
+                continue
+            for data in encodings(case):
+                with self.subTest(case["name"], data=data[:32].hex()), harness.Client(daemon.socket, errors=None) as client:
+                    client.send(data + PING)
+                    frames = []
+                    while PONG not in frames:
+                        frame = client.receive()
+                        self.assertIsNotNone(frame)
+                        frames.append(frame)
+                    for _, _, error, _ in frames:
+                        self.assertNotRegex(json.dumps(error, default=repr), "bad-frame|not-sendable|too-large|internal")
+
+    def test_what_is_no_frame_or_is_refused(self):
+        daemons = {}
+        for case in load("invalid.json"):
+            frame_max = case.get("frame_max")
+            if frame_max and frame_max < FRAME_MIN:
+                continue
+            if frame_max not in daemons:
+                daemons[frame_max] = self.start({"limits": {"frame": frame_max}} if frame_max else None)
+            with self.subTest(case["name"]), harness.Client(daemons[frame_max].socket, errors=None) as client:
+                if not frame_max:
+                    client.request("hello", {"errors": "map"})
+                self.judge(client, case, data_of(case["hex"]))
+
+    def judge(self, client, case, data):
+        is_request = data[1] == 0 if data[0] == 0x94 else "id" in case
+        client.send(data)
+        if "id" in case and is_request:
+            kind, request_id, error, _ = client.receive()
+            self.assertEqual((kind, request_id), (1, case["id"]))
+            if isinstance(error, dict):
+                self.assertEqual((error["code"], error["ran"]), (case["verdict"], "no"))
+                if case["verdict"] == "not-sendable" and "path" in case:
+                    self.assertEqual(error["path"], case["path"])
+            else:
+                self.assertRegex(error[1], f"^{case['verdict']}: ")
+        if case["verdict"] == "bad-frame":
+            self.assertIsNone(client.receive())
+        elif case.get("ends", True):
+            client.send(PING)
+            self.assertEqual(client.receive(), PONG)
+
+
+if __name__ == "__main__":
+    unittest.main()
