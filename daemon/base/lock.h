@@ -26,10 +26,11 @@ struct TR_TSA(capability("mutex")) tr_lock {
         pthread_mutex_t mutex;
 };
 
-#define TR_LOCK_INIT { PTHREAD_MUTEX_INITIALIZER }
+#define TR_LOCK_INIT { PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP }
 
+/* Adaptive: what is done under these locks is shorter than a wait in the kernel. */
 static inline void tr_lock_init(struct tr_lock *lock) {
-        pthread_mutex_init(&lock->mutex, NULL);
+        lock->mutex = (pthread_mutex_t)PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
 }
 
 static inline void tr_lock_deinit(struct tr_lock *lock) {

@@ -305,14 +305,12 @@ static void actor_close(struct tr_actor *actor) {
 
 /* Whether something that is in progress can still go on: a handler of its own, or what a handler waits for. */
 static bool actor_can_go_on(struct tr_actor *actor) {
-        return actor->target.system->behaviour->pending(actor->self) > 0 ||
-               atomic_load_explicit(&actor->mailbox.has_answers, memory_order_acquire);
+        return actor->target.system->behaviour->pending(actor->self) > 0;
 }
 
-/* Whether nothing is queued. After the mailbox was closed it stays so. */
+/* Whether nothing is queued. After the mailbox was closed it stays so: the lock under which that happened is behind us. */
 static bool actor_is_drained(struct tr_actor *actor) {
-        return actor->batch_at == actor->batch_count &&
-               !atomic_load_explicit(&actor->mailbox.has_messages, memory_order_acquire);
+        return atomic_load_explicit(&actor->mailbox.messages, memory_order_relaxed) == 0;
 }
 
 /* One step of an orderly stop. True where the actor is to end now. */

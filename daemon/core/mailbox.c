@@ -3,7 +3,8 @@
  * A mailbox: a lock, lists, and one waiting receiver.
  *
  * Invariants:
- *  - has_messages and has_answers say, whenever the lock is free, whether `queue` and `answers` hold something.
+ *  - has_messages and has_answers are hints for a receiver that waits awake. They are raised after the lock is released,
+ *    since who sees one goes for the lock at once; so one may be late, or be up for nothing. What decides is in the lists.
  *  - A message is in `queue`, then in `in_hand`, then nowhere; the list it is in holds one reference.
  *  - parked is true only while the receiver sleeps in tr_mailbox_wait() and nobody has woken it yet, so that of
  *    many senders one pays for the wake.
@@ -97,7 +98,7 @@ static enum tr_post mailbox_accept_locked(struct tr_mailbox *mailbox, struct tr_
 
 enum tr_post tr_mailbox_post(struct tr_mailbox *mailbox, struct tr_list *messages) {
         enum tr_post post = TR_POST_OK;
-        bool wake = false;
+        bool first = false, wake = false;
 
         tr_lock_acquire(&mailbox->lock);
         if (mailbox->closed) {
@@ -110,14 +111,13 @@ enum tr_post tr_mailbox_post(struct tr_mailbox *mailbox, struct tr_list *message
                         if (post != TR_POST_OK)
                                 break;
                 }
-                if (was_empty && !tr_list_is_empty(&mailbox->queue)) {
-                        /* release: with the receiver's acquire load, though the lock is what orders the lists */
-                        atomic_store_explicit(&mailbox->has_messages, true, memory_order_release);
-                        wake = mailbox_unpark_locked(mailbox);
-                }
+                first = was_empty && !tr_list_is_empty(&mailbox->queue);
+                wake = first && mailbox_unpark_locked(mailbox);
         }
         tr_lock_release(&mailbox->lock);
 
+        if (first)
+                atomic_store_explicit(&mailbox->has_messages, true, memory_order_relaxed); /* a hint */
         if (wake)
                 pthread_cond_signal(&mailbox->wake);
         return post;
@@ -137,9 +137,9 @@ void tr_mailbox_post_answer(struct tr_mailbox *mailbox, struct tr_answer *take_a
                 return;
         }
         tr_list_append(&mailbox->answers, &take_answer->link);
-        atomic_store_explicit(&mailbox->has_answers, true, memory_order_release);
         bool wake = mailbox_unpark_locked(mailbox);
         tr_lock_release(&mailbox->lock);
+        atomic_store_explicit(&mailbox->has_answers, true, memory_order_relaxed); /* a hint */
 
         if (wake)
                 pthread_cond_signal(&mailbox->wake);
@@ -169,8 +169,11 @@ uint32_t tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct t
                 ret_messages[count++] = message;
         }
         tr_list_splice(ret_answers, &mailbox->answers);
-        atomic_store_explicit(&mailbox->has_messages, !tr_list_is_empty(&mailbox->queue), memory_order_relaxed);
-        atomic_store_explicit(&mailbox->has_answers, false, memory_order_relaxed);
+        bool more = !tr_list_is_empty(&mailbox->queue);
+        if (atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) != more)
+                atomic_store_explicit(&mailbox->has_messages, more, memory_order_relaxed);
+        if (atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed))
+                atomic_store_explicit(&mailbox->has_answers, false, memory_order_relaxed);
         atomic_store_explicit(&mailbox->attention, false, memory_order_relaxed);
         tr_lock_release(&mailbox->lock);
 
@@ -191,11 +194,16 @@ bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message) {
         return tr_message_begin(message);
 }
 
-/* Acquire: with the stores under the lock; what it guards is read under the lock all the same. */
-static bool mailbox_has_something(struct tr_mailbox *mailbox, bool answers_only) {
-        return (!answers_only && atomic_load_explicit(&mailbox->has_messages, memory_order_acquire)) ||
-               atomic_load_explicit(&mailbox->has_answers, memory_order_acquire) ||
-               atomic_load_explicit(&mailbox->attention, memory_order_acquire);
+/* Relaxed: hints. */
+static bool mailbox_seems_to_have_something(struct tr_mailbox *mailbox, bool answers_only) {
+        return (!answers_only && atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed)) ||
+               atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed) ||
+               atomic_load_explicit(&mailbox->attention, memory_order_relaxed);
+}
+
+static bool mailbox_has_something_locked(struct tr_mailbox *mailbox, bool answers_only) TR_REQUIRES(mailbox->lock) {
+        return (!answers_only && !tr_list_is_empty(&mailbox->queue)) || !tr_list_is_empty(&mailbox->answers) ||
+               atomic_load_explicit(&mailbox->attention, memory_order_relaxed);
 }
 
 static inline void spin_pause(void) {
@@ -225,7 +233,7 @@ static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t
         uint64_t end = now + SPIN_NS < deadline_ns ? now + SPIN_NS : deadline_ns;
         for (unsigned int round = 0; round < SPIN_ROUNDS && tr_clock_ns() < end; round++) {
                 for (unsigned int look = 0; look < SPIN_LOOKS; look++) {
-                        if (mailbox_has_something(mailbox, answers_only))
+                        if (mailbox_seems_to_have_something(mailbox, answers_only))
                                 return true;
                         spin_pause();
                 }
@@ -234,13 +242,13 @@ static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t
 }
 
 void tr_mailbox_wait(struct tr_mailbox *mailbox, bool answers_only, uint64_t deadline_ns) {
-        if (mailbox_has_something(mailbox, answers_only) || mailbox_spin(mailbox, answers_only, deadline_ns))
+        if (mailbox_seems_to_have_something(mailbox, answers_only) || mailbox_spin(mailbox, answers_only, deadline_ns))
                 return;
 
         struct timespec until = { .tv_sec = (time_t)(deadline_ns / TR_NS_PER_S), .tv_nsec = (long)(deadline_ns % TR_NS_PER_S) };
         int r = 0;
         tr_lock_acquire(&mailbox->lock);
-        while (r == 0 && !mailbox_has_something(mailbox, answers_only)) {
+        while (r == 0 && !mailbox_has_something_locked(mailbox, answers_only)) {
                 mailbox->parked = true;
                 if (deadline_ns == TR_NEVER)
                         r = pthread_cond_wait(&mailbox->wake, &mailbox->lock.mutex);

@@ -60,7 +60,7 @@ struct tr_mailbox {
         bool answers_closed TR_GUARDED_BY(lock);
         bool parked TR_GUARDED_BY(lock);     /* the receiver waits on `wake` */
 
-        /* Written under the lock, read without it by a receiver that spins (relaxed: a hint, the lock decides). */
+        /* Hints for a receiver that waits awake (see mailbox.c). */
         _Atomic bool has_messages;
         _Atomic bool has_answers;
         _Atomic bool attention; /* asked for from outside, seen by the receiver */
