@@ -57,7 +57,9 @@ static uint32_t actor_info(struct tr_target *target, struct tr_writer *writer) {
                 uint64_t value;
         } figures[] = {
                 { "mailbox", atomic_load_explicit(&mailbox->messages, memory_order_relaxed) },
+                { "mailbox_max", mailbox->messages_max },
                 { "mailbox_bytes", atomic_load_explicit(&mailbox->bytes, memory_order_relaxed) },
+                { "mailbox_bytes_max", mailbox->bytes_max },
                 { "heap", atomic_load_explicit(&actor->heap_bytes, memory_order_relaxed) },
                 { "heap_max", actor->heap_max_bytes },
                 { "messages", atomic_load_explicit(&actor->messages_total, memory_order_relaxed) },
