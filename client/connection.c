@@ -2,14 +2,15 @@
 /*
  * The connection itself: making it, what to wait for on it, moving bytes, its end.
  *
- * A Unix socket connects at once or not at all, with one exception: where the daemon's backlog is full a connect that may not wait
- * fails with EAGAIN, and nothing can be polled for. Only then is there a stage `connecting`, which tries again after a moment.
+ * A Unix socket connects at once or not at all, with one exception: where the daemon's backlog is full a connect that
+ * may not wait fails with EAGAIN, and nothing can be polled for. Only then is there a stage `connecting`, which tries
+ * again after a moment.
  *
  * The descriptor is in blocking mode; every system call on it says for itself whether it may wait.
  *
- * Room for later: a connection that restores itself (TROUPE_RECONNECT) does so in tr_connection_end(), before it is over;
- * requests and notifications that come from the daemon (serving, listening, subscriptions) enter where dispatch.c answers and
- * drops them today.
+ * Room for later: a connection that restores itself (TROUPE_RECONNECT) does so in tr_connection_end(), before it is
+ * over; requests and notifications that come from the daemon (serving, listening, subscriptions) enter where
+ * dispatch.c answers and drops them today.
  */
 #include "client/connection.h"
 
@@ -187,7 +188,8 @@ static uint32_t requests_max(const struct troupe *troupe) {
 }
 
 bool tr_connection_has_room(const struct troupe *troupe) {
-        return troupe->table.count < requests_max(troupe) && tr_output_waiting(&troupe->output) < troupe->output_max_bytes;
+        return troupe->table.count < requests_max(troupe) &&
+               tr_output_waiting(&troupe->output) < troupe->output_max_bytes;
 }
 
 bool tr_connection_has_much_room(const struct troupe *troupe) {
@@ -241,8 +243,8 @@ void tr_connection_flush(struct troupe *troupe) {
                 return;
         if (!tr_output_flush(&troupe->output, troupe->fd))
                 return;
-        /* The daemon takes nothing any more. What it said before that is still to be read; the end comes behind it, for which
-         * this sees to it that it comes. */
+        /* The daemon takes nothing any more. What it said before that is still to be read; the end comes behind it,
+         * for which this sees to it that it comes. */
         tr_output_deinit(&troupe->output);
         shutdown(troupe->fd, SHUT_RDWR);
 }

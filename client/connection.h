@@ -17,16 +17,16 @@
 #define TR_MUST_CHECK __attribute__((warn_unused_result))
 
 /*
- * One connection. It lives in three stages: connecting (only with TROUPE_NONBLOCK, while the daemon's backlog is full), open, and
- * over, which it stays. What the program may still be owed when it is over lies in `table` and `answered` until
- * troupe_process() or troupe_free() has run every callback.
+ * One connection. It lives in three stages: connecting (only with TROUPE_NONBLOCK, while the daemon's backlog is
+ * full), open, and over, which it stays. What the program may still be owed when it is over lies in `table` and
+ * `answered` until troupe_process() or troupe_free() has run every callback.
  */
 struct troupe {
         int fd;    /* -1 once it is over */
         pid_t pid; /* of the process that connected */
         struct sockaddr_un address;
         bool connecting;
-        bool freed;        /* troupe_free() was called inside a callback: released when the last one has returned */
+        bool freed;         /* troupe_free() was called inside a callback: released when the last one has returned */
         unsigned int depth; /* callbacks that are running now, or about to */
 
         struct tr_output output;

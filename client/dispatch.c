@@ -2,10 +2,10 @@
 /*
  * From bytes to callbacks.
  *
- * Every request leaves the table exactly once: when its answer is read, when the connection is over, or when it is freed. Whoever took
- * it out runs its callback or keeps it, and that is what makes each callback run exactly once. A callback may do anything that
- * does not wait, the connection's end included, so after each of them nothing is assumed: the loop looks at the
- * connection again, and its memory is held by tr_dispatch_enter().
+ * Every request leaves the table exactly once: when its answer is read, when the connection is over, or when it is
+ * freed. Whoever took it out runs its callback or keeps it, and that is what makes each callback run exactly once. A
+ * callback may do anything that does not wait, the connection's end included, so after each of them nothing is
+ * assumed: the loop looks at the connection again, and its memory is held by tr_dispatch_enter().
  */
 #include "client/dispatch.h"
 
@@ -32,9 +32,10 @@ static void set_end_failure(struct troupe *troupe) {
         tr_failure_say(&troupe->failure, TR_CODE_DISCONNECTED, "the connection to the daemon broke");
 }
 
-/* The callback of a request that is in no table and queue any more; frees it. The caller has filled in the connection's failure
- * where the result is -EREMOTEIO. */
-static void run(struct troupe *troupe, struct troupe_pending *take_pending, int result, const struct troupe_value *answer) {
+/* The callback of a request that is in no table and queue any more; frees it. The caller has filled in the
+ * connection's failure where the result is -EREMOTEIO. */
+static void run(struct troupe *troupe, struct troupe_pending *take_pending, int result,
+                const struct troupe_value *answer) {
         if (take_pending->callback) {
                 tr_dispatch_enter(troupe);
                 take_pending->callback(troupe, result, result ? NULL : answer, take_pending->userdata);
@@ -64,7 +65,8 @@ static int result_of(struct troupe *troupe, bool failed, const struct troupe_val
 
 static void answer(struct troupe *troupe, struct troupe_pending *take_pending, enum tr_dispatch how, bool failed,
                    const struct troupe_value *value) {
-        if (take_pending->waiter == TR_WAITER_CALL || (take_pending->waiter == TR_WAITER_CALLBACK && how == TR_DISPATCH_KEEP))
+        if (take_pending->waiter == TR_WAITER_CALL ||
+            (take_pending->waiter == TR_WAITER_CALLBACK && how == TR_DISPATCH_KEEP))
                 keep(troupe, take_pending, failed, value);
         else
                 run(troupe, take_pending, result_of(troupe, failed, value), value);
@@ -99,7 +101,8 @@ static void on_refused(struct troupe *troupe, enum tr_dispatch how, const struct
         tr_write_text(&error, "code");
         tr_write_text(&error, tr_code_text(too_large ? TR_CODE_TOO_LARGE : TR_CODE_NOT_SENDABLE));
         tr_write_text(&error, "message");
-        tr_write_text(&error, too_large ? "the answer is larger than a frame may be" : "the answer holds a value that cannot cross");
+        tr_write_text(&error, too_large ? "the answer is larger than a frame may be"
+                                        : "the answer holds a value that cannot cross");
         tr_write_text(&error, "ran");
         tr_write_text(&error, tr_ran_text(TR_RAN_YES));
         answer(troupe, pending, how, true, &(struct troupe_value){ error.data, error.len });

@@ -15,20 +15,20 @@ enum tr_dispatch {
         TR_DISPATCH_KEEP, /* a call waits, and no callback may run: answers are copied and kept */
 };
 
-/* Reads once, and deals with every whole frame. 0; 1 where there may be more to read; or -ENOMEM, with nothing lost. The connection
- * may be over after. */
+/* Reads once, and deals with every whole frame. 0; 1 where there may be more to read; or -ENOMEM, with nothing lost.
+ * The connection may be over after. */
 TR_MUST_CHECK int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait);
 
 /* Runs the callbacks of what was kept and, where the connection is over, of all that nobody will answer any more. */
 void tr_dispatch_settle(struct troupe *troupe);
 
-/* Around everything that runs callbacks: a connection that one of them frees is released by the last leave, which then answers
- * false. */
+/* Around everything that runs callbacks: a connection that one of them frees is released by the last leave, which
+ * then answers false. */
 void tr_dispatch_enter(struct troupe *troupe);
 bool tr_dispatch_leave(struct troupe *troupe);
 
-/* What became of a request that a call waits for, once it is answered or the connection is over: sets the error, hands over
- * the answer as the connection's own, and frees the request. */
+/* What became of a request that a call waits for, once it is answered or the connection is over: sets the error,
+ * hands over the answer as the connection's own, and frees the request. */
 TR_MUST_CHECK int tr_dispatch_take(struct troupe *troupe, struct troupe_pending *take_pending);
 
 #endif

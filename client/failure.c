@@ -2,9 +2,10 @@
 /*
  * An error, as the program sees it.
  *
- * The daemon says errors in the form that the connection chose: a map, for which the library's hello asks. The other two are
- * understood as well, because an error may come before that hello is answered: a pair [kind, text], and a text, which is
- * "code: message (ran: no)". An error that is none of them is `internal`, with ran `maybe`: nothing can be said of it.
+ * The daemon says errors in the form that the connection chose: a map, for which the library's hello asks. The other
+ * two are understood as well, because an error may come before that hello is answered: a pair [kind, text], and a
+ * text, which is "code: message (ran: no)". An error that is none of them is `internal`, with ran `maybe`: nothing
+ * can be said of it.
  *
  * Everything is copied into one piece of memory: the details, then the code and the message with their NULs.
  */
@@ -117,7 +118,8 @@ static void read_parts(struct parts *parts, const void *data, size_t size) {
                 read_text(parts, (const char *)token.data, token.len);
 }
 
-static int set(struct tr_failure *failure, const struct parts *parts, enum troupe_ran ran, const void *details, size_t size) {
+static int set(struct tr_failure *failure, const struct parts *parts, enum troupe_ran ran, const void *details,
+               size_t size) {
         char *memory = malloc(size + parts->code_len + 1 + parts->message_len + 1);
         char *code, *message;
 

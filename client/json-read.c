@@ -2,9 +2,9 @@
 /*
  * JSON text to MessagePack.
  *
- * jansson parses: it keeps integers and floats apart, refuses what is beyond 64 bits and what is no UTF-8, keeps the order of members,
- * and bounds nesting (2,048 levels: the daemon says of less than that that it is too deep, with the place). A member that is
- * there twice is refused here because a map with a key twice is refused there.
+ * jansson parses: it keeps integers and floats apart, refuses what is beyond 64 bits and what is no UTF-8, keeps the
+ * order of members, and bounds nesting (2,048 levels: the daemon says of less than that that it is too deep, with the
+ * place). A member that is there twice is refused here because a map with a key twice is refused there.
  */
 #include "client/json.h"
 

@@ -2,10 +2,10 @@
 /*
  * MessagePack to JSON text.
  *
- * Written out here rather than through a library's tree: integers stay exact (a library's may be a double), floats stay floats (3.0
- * is written 3.0), and nothing is built up only to be printed. Text without spaces. What JSON cannot hold is written as an object
- * with one member that begins with a dollar. A map key that is no string becomes its text; one that is no UTF-8 becomes "$bin:" and
- * its base64, so that two keys never become one.
+ * Written out here rather than through a library's tree: integers stay exact (a library's may be a double), floats
+ * stay floats (3.0 is written 3.0), and nothing is built up only to be printed. Text without spaces. What JSON cannot
+ * hold is written as an object with one member that begins with a dollar. A map key that is no string becomes its
+ * text; one that is no UTF-8 becomes "$bin:" and its base64, so that two keys never become one.
  */
 #include "client/json.h"
 
@@ -29,7 +29,8 @@ static int write_value(struct tr_writer *text, struct tr_reader *reader, unsigne
 size_t tr_json_float(double value, char text[static TR_JSON_FLOAT_MAX]) {
         size_t from, to, len;
 
-        /* What has a text of up to 15 digits is written with just those by %.15g, unless it has fewer bits than a double. */
+        /* What has a text of up to 15 digits is written with just those by %.15g, unless it has fewer bits than a
+         * double. */
         for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
                 len = snprintf(text, TR_JSON_FLOAT_MAX, "%.*g", digits, value);
                 if (strtod(text, NULL) == value)

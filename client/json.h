@@ -8,12 +8,12 @@
 #include "proto/value.h"
 
 /*
- * JSON text to MessagePack and back. {"$bin": BASE64}, {"$float": "nan"} and {"$handle": "actor:..."} stand for what JSON cannot
- * hold, both ways.
+ * JSON text to MessagePack and back. {"$bin": BASE64}, {"$float": "nan"} and {"$handle": "actor:..."} stand for what
+ * JSON cannot hold, both ways.
  */
 
-/* Appends the one value that the text is. 0, -EINVAL (it is no JSON, has a key twice, or a $-object that is none), -ERANGE
- * (a number beyond 64 bits), -ENOMEM. What was written before a failure stays: the caller takes it back. */
+/* Appends the one value that the text is. 0, -EINVAL (it is no JSON, has a key twice, or a $-object that is none),
+ * -ERANGE (a number beyond 64 bits), -ENOMEM. What was written before a failure stays: the caller takes it back. */
 __attribute__((warn_unused_result)) int tr_json_read(struct tr_writer *writer, const char *text, size_t size);
 
 /* Appends the text of one value, without a NUL. 0, -EBADMSG, -ENOMEM. The same about failures. */

@@ -8,7 +8,8 @@
 #include "client/request.h"
 #include "client/troupe.h"
 
-int troupe_request(struct troupe *troupe, const char *method, struct troupe_value *ret_answer, const char *format, ...) {
+int troupe_request(struct troupe *troupe, const char *method, struct troupe_value *ret_answer, const char *format,
+                   ...) {
         struct tr_request request;
         int r = tr_request_begin(&request, troupe, method, TR_REQUEST_WAIT);
 

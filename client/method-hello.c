@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hello, as often as the program likes. Whatever it asks for, errors stay maps and values typed: the rest of the library reads those.
+ * hello, as often as the program likes. Whatever it asks for, errors stay maps and values typed: the rest of the
+ * library reads those.
  */
 #include "client/options.h"
 #include "client/request.h"
@@ -36,8 +37,8 @@ int troupe_hello(struct troupe *troupe, const struct troupe_hello_options *optio
         return tr_request_call(&request, r, ret_answer);
 }
 
-int troupe_hello_async(struct troupe *troupe, const struct troupe_hello_options *options, troupe_callback *callback, void *userdata,
-                       struct troupe_pending **ret_pending) {
+int troupe_hello_async(struct troupe *troupe, const struct troupe_hello_options *options, troupe_callback *callback,
+                       void *userdata, struct troupe_pending **ret_pending) {
         struct tr_request request;
         int r = tr_request_begin(&request, troupe, "hello", TR_REQUEST_POST);
 

@@ -13,8 +13,8 @@
 #include "proto/value.h"
 
 /* The params that both have: target, handler, args. */
-static int write_message(struct tr_writer *out, bool has_options, const char *target, const char *handler, const char *format,
-                         va_list args) {
+static int write_message(struct tr_writer *out, bool has_options, const char *target, const char *handler,
+                         const char *format, va_list args) {
         int r;
 
         if (!handler)
@@ -53,8 +53,8 @@ int troupe_send(struct troupe *troupe, const char *target, const char *handler, 
         return tr_request_call(&request, r, NULL);
 }
 
-int troupe_send_async(struct troupe *troupe, const char *target, const char *handler, troupe_callback *callback, void *userdata,
-                      struct troupe_pending **ret_pending, const char *format, ...) {
+int troupe_send_async(struct troupe *troupe, const char *target, const char *handler, troupe_callback *callback,
+                      void *userdata, struct troupe_pending **ret_pending, const char *format, ...) {
         struct tr_request request;
         int r = tr_request_begin(&request, troupe, "send", TR_REQUEST_POST);
 
@@ -75,8 +75,9 @@ int troupe_ask(struct troupe *troupe, const char *target, const char *handler, c
         return tr_request_call(&request, r, ret_answer);
 }
 
-int troupe_ask_async(struct troupe *troupe, const char *target, const char *handler, const struct troupe_ask_options *options,
-                     troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending, const char *format, ...) {
+int troupe_ask_async(struct troupe *troupe, const char *target, const char *handler,
+                     const struct troupe_ask_options *options, troupe_callback *callback, void *userdata,
+                     struct troupe_pending **ret_pending, const char *format, ...) {
         struct tr_request request;
         int r = tr_request_begin(&request, troupe, "ask", TR_REQUEST_POST);
 

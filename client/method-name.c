@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The methods about names and whose an actor is: find, publish, unpublish, detach. Their params are a name, a target, or both.
+ * The methods about names and whose an actor is: find, publish, unpublish, detach. Their params are a name, a target,
+ * or both.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -65,8 +66,8 @@ int troupe_publish(struct troupe *troupe, const char *name, const char *target) 
         return tr_request_call(&request, r, NULL);
 }
 
-int troupe_publish_async(struct troupe *troupe, const char *name, const char *target, troupe_callback *callback, void *userdata,
-                         struct troupe_pending **ret_pending) {
+int troupe_publish_async(struct troupe *troupe, const char *name, const char *target, troupe_callback *callback,
+                         void *userdata, struct troupe_pending **ret_pending) {
         struct tr_request request;
         int r = tr_request_begin(&request, troupe, "publish", TR_REQUEST_POST);
 

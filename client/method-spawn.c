@@ -36,8 +36,8 @@ static int write_options(struct tr_writer *out, const struct troupe_spawn_option
         return r;
 }
 
-static int write_spawn(struct tr_writer *out, const char *actor, const struct troupe_spawn_options *options, const char *format,
-                       va_list args) {
+static int write_spawn(struct tr_writer *out, const char *actor, const struct troupe_spawn_options *options,
+                       const char *format, va_list args) {
         int r;
 
         if (!actor)
@@ -63,7 +63,8 @@ int troupe_spawn(struct troupe *troupe, const char *actor, const struct troupe_s
 }
 
 int troupe_spawn_async(struct troupe *troupe, const char *actor, const struct troupe_spawn_options *options,
-                       troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending, const char *format, ...) {
+                       troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending,
+                       const char *format, ...) {
         struct tr_request request;
         int r = tr_request_begin(&request, troupe, "spawn", TR_REQUEST_POST);
 

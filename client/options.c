@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options come in structs that begin with their size, and that only ever grow at their end. A program built with an older troupe.h
- * passes less: the rest is 0, which means "as before". One built with a newer one may pass more, as long as it does not use what this
- * library does not know.
+ * Options come in structs that begin with their size, and that only ever grow at their end. A program built with an
+ * older troupe.h passes less: the rest is 0, which means "as before". One built with a newer one may pass more, as
+ * long as it does not use what this library does not know.
  */
 #include "client/options.h"
 

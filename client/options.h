@@ -16,10 +16,11 @@
 #define TR_SIZE_TO(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
 
 /*
- * Copies the program's struct, which begins with its size, into the library's. NULL is all 0. 0, -EINVAL (no size, or less than its
- * first version had), or -E2BIG (something is set that is not known here).
+ * Copies the program's struct, which begins with its size, into the library's. NULL is all 0. 0, -EINVAL (no size, or
+ * less than its first version had), or -E2BIG (something is set that is not known here).
  */
-__attribute__((warn_unused_result)) int tr_options_copy(void *ret_options, size_t own_size, size_t first_size, const void *given);
+__attribute__((warn_unused_result)) int tr_options_copy(void *ret_options, size_t own_size, size_t first_size,
+                                                        const void *given);
 
 /* A map whose pairs are counted as they are written: fewer than sixteen of them. */
 struct tr_map {

@@ -2,9 +2,9 @@
 /*
  * Packing arguments by a format string.
  *
- * The letters are read once, from left to right. How long an array or a map becomes is not known before its closing bracket (one `*`
- * may add any number of elements), so its head is written with a count of 32 bits, which is filled in at its end; open brackets are a
- * stack of places in the output, at most as deep as a value may be.
+ * The letters are read once, from left to right. How long an array or a map becomes is not known before its closing
+ * bracket (one `*` may add any number of elements), so its head is written with a count of 32 bits, which is filled
+ * in at its end; open brackets are a stack of places in the output, at most as deep as a value may be.
  */
 #include "client/params.h"
 

@@ -9,8 +9,8 @@
 #include "proto/value.h"
 
 /*
- * Packing by a format; troupe.h ("Arguments") says which. All append to the writer and leave behind whatever they had written
- * when they fail: who calls takes it back.
+ * Packing by a format; troupe.h ("Arguments") says which. All append to the writer and leave behind whatever they had
+ * written when they fail: who calls takes it back.
  *
  * 0, -EINVAL (the format, or what it was given), -ERANGE (an integer in JSON text beyond 64 bits), -ENOMEM.
  */
@@ -28,7 +28,8 @@ __attribute__((warn_unused_result)) int tr_params_write(struct tr_writer *writer
         } while (0)
 
 /* One array of them. */
-__attribute__((warn_unused_result)) int tr_params_write_list(struct tr_writer *writer, const char *format, va_list args);
+__attribute__((warn_unused_result)) int tr_params_write_list(struct tr_writer *writer, const char *format,
+                                                             va_list args);
 /* One whole MessagePack value, after a look at its form. */
 __attribute__((warn_unused_result)) int tr_params_write_packed(struct tr_writer *writer, const void *data, size_t size);
 /* A handle where the text is one, else the text: a published name. */

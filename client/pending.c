@@ -2,9 +2,10 @@
 /*
  * The table of unanswered requests.
  *
- * Ids are given out in a row, and a request lies in the slot that its id has modulo the capacity. Where that slot is still held by
- * an old request (a `done` may wait for days while millions of others pass), its id is skipped. The table is never more than half
- * full, so that a free slot is found within a few steps, and an answer is found with one look: no chain, no probing.
+ * Ids are given out in a row, and a request lies in the slot that its id has modulo the capacity. Where that slot is
+ * still held by an old request (a `done` may wait for days while millions of others pass), its id is skipped. The
+ * table is never more than half full, so that a free slot is found within a few steps, and an answer is found with
+ * one look: no chain, no probing.
  */
 #include "client/pending.h"
 

@@ -8,7 +8,8 @@
 #include "client/troupe.h"
 
 /*
- * Requests that were sent and are not answered: a table from message id to request, and all of them in the order of sending.
+ * Requests that were sent and are not answered: a table from message id to request, and all of them in the order of
+ * sending.
  */
 
 /* Who waits for a request. */
@@ -57,7 +58,8 @@ struct tr_pending_table {
 };
 
 /* Gives the request an id that no other has, and takes it in. 0 or -ENOMEM. */
-__attribute__((warn_unused_result)) int tr_pending_table_add(struct tr_pending_table *table, struct troupe_pending *pending);
+__attribute__((warn_unused_result)) int tr_pending_table_add(struct tr_pending_table *table,
+                                                             struct troupe_pending *pending);
 /* Takes the request of that id out of the table; NULL where there is none. */
 struct troupe_pending *tr_pending_table_take(struct tr_pending_table *table, uint32_t id);
 /* Takes the oldest out; NULL where there is none. */

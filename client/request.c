@@ -2,10 +2,10 @@
 /*
  * Requests on their way out.
  *
- * A request is entered into the table of the unanswered before its first byte is written, and its params are written in place: the
- * one thing that can fail after that is the writing itself, and then both are taken back, so that "nothing was sent" is true.
- * Small requests are left in the output until troupe_process(), or until there is a good piece of them: a thousand go out with one
- * system call.
+ * A request is entered into the table of the unanswered before its first byte is written, and its params are written
+ * in place: the one thing that can fail after that is the writing itself, and then both are taken back, so that
+ * "nothing was sent" is true. Small requests are left in the output until troupe_process(), or until there is a good
+ * piece of them: a thousand go out with one system call.
  */
 #include "client/request.h"
 
@@ -53,7 +53,8 @@ static void take_back(struct tr_request *request) {
                 tr_pending_free(tr_pending_table_take(&request->troupe->table, request->pending->id));
 }
 
-int tr_request_begin(struct tr_request *ret_request, struct troupe *troupe, const char *method, enum tr_request_mode mode) {
+int tr_request_begin(struct tr_request *ret_request, struct troupe *troupe, const char *method,
+                     enum tr_request_mode mode) {
         struct tr_request request = { .troupe = troupe };
         int r;
 
@@ -149,8 +150,8 @@ static int64_t limit_of(const struct troupe_value *limits, const char *name) {
         return troupe_value_get(limits, name, &value) || troupe_value_int(&value, &limit) || limit < 0 ? 0 : limit;
 }
 
-/* A daemon that does not want this connection (it has too many, or speaks another protocol) says so here, and that is what becomes
- * of everything else that was asked of it. */
+/* A daemon that does not want this connection (it has too many, or speaks another protocol) says so here, and that is
+ * what becomes of everything else that was asked of it. */
 static void on_greeted(struct troupe *troupe, int result, const struct troupe_value *answer, void *userdata) {
         struct troupe_value limits;
         int64_t requests, frame_bytes;

@@ -8,9 +8,9 @@
 #include "client/connection.h"
 
 /*
- * A request while it is written, straight into the connection's output: begin, append the params, then exactly one of the
- * endings, which also takes back what was written where that failed. So that each method is written once, for the call that waits
- * and the call with a callback alike:
+ * A request while it is written, straight into the connection's output: begin, append the params, then exactly one of
+ * the endings, which also takes back what was written where that failed. So that each method is written once, for the
+ * call that waits and the call with a callback alike:
  *
  *      r = tr_request_begin(&request, troupe, "stop", TR_REQUEST_WAIT);
  *      if (!r)
@@ -20,7 +20,7 @@
 struct tr_request {
         struct troupe *troupe;
         struct tr_writer *out;
-        size_t start; /* where it begins in the output */
+        size_t start;                   /* where it begins in the output */
         struct troupe_pending *pending; /* NULL: a notification, or it was not begun */
 };
 

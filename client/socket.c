@@ -2,8 +2,9 @@
 /*
  * Which socket a client speaks to where its program does not say.
  *
- * "The user's where one listens" cannot be asked beforehand without a race: it is tried, and the system's is tried where there was
- * nobody. A socket that is there and may not be opened is not passed over: that it was meant is more probable than that it was not.
+ * "The user's where one listens" cannot be asked beforehand without a race: it is tried, and the system's is tried
+ * where there was nobody. A socket that is there and may not be opened is not passed over: that it was meant is more
+ * probable than that it was not.
  */
 #include "client/socket.h"
 

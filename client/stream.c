@@ -2,10 +2,10 @@
 /*
  * Output and input of a connection.
  *
- * Both are one contiguous piece of memory. Output: a frame is written behind what waits, so it can be taken back as long as its
- * call has not returned, and a batch of small frames goes out with one system call. Input: a frame that came in pieces is in one
- * piece when it is whole, so that answers are borrowed from the buffer and not copied. What an unusually large frame has made of
- * them is given back as soon as they are empty.
+ * Both are one contiguous piece of memory. Output: a frame is written behind what waits, so it can be taken back as
+ * long as its call has not returned, and a batch of small frames goes out with one system call. Input: a frame that
+ * came in pieces is in one piece when it is whole, so that answers are borrowed from the buffer and not copied. What
+ * an unusually large frame has made of them is given back as soon as they are empty.
  */
 #include "client/stream.h"
 
@@ -23,7 +23,8 @@
 
 int tr_output_flush(struct tr_output *output, int fd) {
         while (tr_output_waiting(output)) {
-                ssize_t n = send(fd, output->bytes.data + output->sent, tr_output_waiting(output), MSG_NOSIGNAL | MSG_DONTWAIT);
+                ssize_t n = send(fd, output->bytes.data + output->sent, tr_output_waiting(output),
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
 
                 if (n < 0) {
                         if (errno == EINTR)

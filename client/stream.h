@@ -9,8 +9,9 @@
 #include "proto/value.h"
 
 /*
- * The bytes on their way to and from the socket. Both ends work on a socket of either mode: each call says for itself whether it
- * may wait, so that a program that shares the descriptor with an event loop never has its flags changed under it.
+ * The bytes on their way to and from the socket. Both ends work on a socket of either mode: each call says for itself
+ * whether it may wait, so that a program that shares the descriptor with an event loop never has its flags changed
+ * under it.
  */
 
 /* What the peer has not taken yet. Frames are written straight into it. Zeroed is empty. */
@@ -23,7 +24,8 @@ static inline size_t tr_output_waiting(const struct tr_output *output) {
         return output->bytes.len - output->sent;
 }
 
-/* Writes what the socket takes now. 0, also where something is left; or a negative errno, and the connection is no good. */
+/* Writes what the socket takes now. 0, also where something is left; or a negative errno, and the connection is no
+ * good. */
 __attribute__((warn_unused_result)) int tr_output_flush(struct tr_output *output, int fd);
 void tr_output_deinit(struct tr_output *output);
 

@@ -14,19 +14,19 @@ extern "C" {
 /*
  * libtroupe: one connection to trouped, the local actor daemon.
  *
- * Results. A function that can fail answers 0 or a negative errno; those that count or decide say so. What the daemon itself
- * refused, and a connection that broke, is -EREMOTEIO, and troupe_error() has the rest. Every function that takes a connection
- * may also answer
+ * Results. A function that can fail answers 0 or a negative errno; those that count or decide say so. What the daemon
+ * itself refused, and a connection that broke, is -EREMOTEIO, and troupe_error() has the rest. Every function that
+ * takes a connection may also answer
  *   -ECHILD    in a child of the process that connected: the connection is the parent's, and nothing was done;
  *   -ENOTCONN  the connection is over, and nothing was sent.
  * Arguments that make no sense are -EINVAL and lack of memory is -ENOMEM; nothing was sent then either.
  *
- * Threads. One connection, and what belongs to it, is usable from one thread at a time; different connections have nothing to do
- * with each other. The library starts no thread, keeps nothing outside its connections, installs no signal handler, raises no
- * SIGPIPE, prints nothing and never aborts. Its descriptors are closed on exec.
+ * Threads. One connection, and what belongs to it, is usable from one thread at a time; different connections have
+ * nothing to do with each other. The library starts no thread, keeps nothing outside its connections, installs no
+ * signal handler, raises no SIGPIPE, prints nothing and never aborts. Its descriptors are closed on exec.
  *
- * Ownership. What is passed in stays the caller's and is copied where it is needed later. What comes out is borrowed, until the
- * time that its function names; the few things that the caller must free say with what.
+ * Ownership. What is passed in stays the caller's and is copied where it is needed later. What comes out is borrowed,
+ * until the time that its function names; the few things that the caller must free say with what.
  */
 
 struct troupe;         /* a connection */
@@ -35,7 +35,7 @@ struct troupe_pending; /* a request that was sent with a callback and is not ans
 /* A handle as text, "actor:" or "pool:" and 32 hexadecimal digits, with its NUL. */
 #define TROUPE_HANDLE_SIZE 39
 
-/* ---- Errors ------------------------------------------------------------------------------------------------------------ */
+/* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 /* What a caller has to know of a request that failed: was it handed over? */
 enum troupe_ran {
@@ -54,35 +54,36 @@ struct troupe_error {
         const char *code;    /* "mailbox-full", "fault", "disconnected", ... */
         const char *message; /* a sentence for people; never NULL */
         enum troupe_ran ran;
-        struct troupe_value details; /* the whole error as the daemon said it: a map; empty (size 0) where the library said it */
+        struct troupe_value details; /* the daemon's whole error, a map; empty (size 0) where the library says it */
 };
 
 /*
- * What the last -EREMOTEIO was about: of the call before this one or, inside a callback, of the request that the callback is
- * about. NULL where there was none. Borrowed until the next call on the connection, or until the callback returns.
+ * What the last -EREMOTEIO was about: of the call before this one or, inside a callback, of the request that the
+ * callback is about. NULL where there was none. Borrowed until the next call on the connection, or until the callback
+ * returns.
  */
 const struct troupe_error *troupe_error(const struct troupe *troupe);
 
-/* ---- The connection ---------------------------------------------------------------------------------------------------- */
+/* ---- The connection --------------------------------------------------------------------------------------------- */
 
-/* Flags of troupe_connect(). */
-#define TROUPE_NONBLOCK 1u /* never wait: the connection may not be there yet when the call returns, and requests queue */
+/* A flag of troupe_connect(): never wait. The connection may not be there yet when it returns, and requests queue. */
+#define TROUPE_NONBLOCK 1u
 
 /*
  * Connects to a daemon's socket, and says hello (typed values, errors as maps) without waiting for the answer.
  *
- * `path` NULL stands for the environment's TROUPE_SOCKET where it is set, else the user's own daemon where one listens
- * ($XDG_RUNTIME_DIR/troupe/troupe.sock), else the system's (/run/troupe/troupe.sock).
+ * `path` NULL stands for the environment's TROUPE_SOCKET where it is set, else the user's own daemon where one
+ * listens ($XDG_RUNTIME_DIR/troupe/troupe.sock), else the system's (/run/troupe/troupe.sock).
  *
- * 0 with *ret_troupe, which the caller gives to troupe_free(); or what socket() and connect() say (-ENOENT, -ECONNREFUSED,
- * -EACCES, ...), -ENAMETOOLONG, -EINVAL for unknown flags, with *ret_troupe untouched.
+ * 0 with *ret_troupe, which the caller gives to troupe_free(); or what socket() and connect() say (-ENOENT,
+ * -ECONNREFUSED, -EACCES, ...), -ENAMETOOLONG, -EINVAL for unknown flags, with *ret_troupe untouched.
  */
 int troupe_connect(struct troupe **ret_troupe, const char *path, unsigned int flags);
 
 /*
- * Closes the connection. Every callback that has not run yet runs now: with its answer where that is here, else with the error
- * `disconnected` (ran: maybe). Allowed inside a callback; the connection must not be used after it. In a child process it only
- * closes. NULL is fine.
+ * Closes the connection. Every callback that has not run yet runs now: with its answer where that is here, else with
+ * the error `disconnected` (ran: maybe). Allowed inside a callback; the connection must not be used after it. In a
+ * child process it only closes. NULL is fine.
  */
 void troupe_free(struct troupe *troupe);
 
@@ -90,10 +91,10 @@ void troupe_free(struct troupe *troupe);
 const char *troupe_path(const struct troupe *troupe);
 
 /*
- * Bounds of what may wait here: requests that are not answered, and bytes that the daemon has not taken. Past either of them a
- * call that sends answers -ENOBUFS, and nothing was sent (calls that block wait instead). 0 leaves a bound as it is; at first they
- * are 65536 and 4 MiB. The daemon's own limit of requests, once known, holds too. A single request may be larger than the
- * bytes that are left: it is only the next one that must wait.
+ * Bounds of what may wait here: requests that are not answered, and bytes that the daemon has not taken. Past either
+ * of them a call that sends answers -ENOBUFS, and nothing was sent (calls that block wait instead). 0 leaves a bound
+ * as it is; at first they are 65536 and 4 MiB. The daemon's own limit of requests, once known, holds too. A single
+ * request may be larger than the bytes that are left: it is only the next one that must wait.
  */
 int troupe_set_limits(struct troupe *troupe, uint32_t requests, size_t output_bytes);
 
@@ -104,21 +105,22 @@ int troupe_set_limits(struct troupe *troupe, uint32_t requests, size_t output_by
 typedef void troupe_room_callback(struct troupe *troupe, void *userdata);
 int troupe_on_room(struct troupe *troupe, troupe_room_callback *callback, void *userdata);
 
-/* ---- Values ------------------------------------------------------------------------------------------------------------ */
+/* ---- Values ----------------------------------------------------------------------------------------------------- */
 
 /*
- * A value is bytes of MessagePack with a type on top of them. It is small, is passed by pointer and copied by assignment; the
- * bytes are borrowed from wherever it came from, and so is everything that the functions below find in it. They allocate
- * nothing but where they say so, need no connection, and may be used on bytes from anywhere: what is not MessagePack is -EBADMSG.
- * A value that is not of the type asked for is -EINVAL, with the output untouched.
+ * A value is bytes of MessagePack with a type on top of them. It is small, is passed by pointer and copied by
+ * assignment; the bytes are borrowed from wherever it came from, and so is everything that the functions below find
+ * in it. They allocate nothing but where they say so, need no connection, and may be used on bytes from anywhere:
+ * what is not MessagePack is -EBADMSG. A value that is not of the type asked for is -EINVAL, with the output
+ * untouched.
  */
 enum troupe_type {
         TROUPE_NIL = 0,
         TROUPE_BOOL = 1,
         TROUPE_INT = 2,
         TROUPE_FLOAT = 3,
-        TROUPE_STRING = 4,    /* valid UTF-8 where the daemon sent it */
-        TROUPE_BYTES = 5,     /* also strings that are no valid UTF-8 */
+        TROUPE_STRING = 4, /* valid UTF-8 where the daemon sent it */
+        TROUPE_BYTES = 5,  /* also strings that are no valid UTF-8 */
         TROUPE_ARRAY = 6,
         TROUPE_MAP = 7,
         TROUPE_HANDLE = 8,
@@ -139,8 +141,8 @@ int troupe_value_float(const struct troupe_value *value, double *ret_float);
 int troupe_value_string(const struct troupe_value *value, const char **ret_data, size_t *ret_length);
 /* A handle, or a string that is the text of one. */
 int troupe_value_handle(const struct troupe_value *value, char ret_handle[TROUPE_HANDLE_SIZE]);
-int troupe_value_message(const struct troupe_value *value, char ret_handle[TROUPE_HANDLE_SIZE], const char **ret_handler,
-                         size_t *ret_handler_length);
+int troupe_value_message(const struct troupe_value *value, char ret_handle[TROUPE_HANDLE_SIZE],
+                         const char **ret_handler, size_t *ret_handler_length);
 /* The class ("module:Name"), and the fields: a map. */
 int troupe_value_instance(const struct troupe_value *value, const char **ret_class, size_t *ret_class_length,
                           struct troupe_value *ret_fields);
@@ -149,7 +151,7 @@ int troupe_value_timestamp(const struct troupe_value *value, int64_t *ret_second
 
 /* How many elements an array has, or pairs a map. */
 int troupe_value_count(const struct troupe_value *value, size_t *ret_count);
-/* One element of an array, counted from 0, or what a map has under a string key. -ENOENT: there is none. Linear time. */
+/* One element of an array, counted from 0, or what a map has under a string key; in linear time. -ENOENT: no such. */
 int troupe_value_at(const struct troupe_value *array, size_t index, struct troupe_value *ret_element);
 int troupe_value_get(const struct troupe_value *map, const char *key, struct troupe_value *ret_element);
 
@@ -160,8 +162,8 @@ int troupe_value_get(const struct troupe_value *map, const char *key, struct tro
  *      int r = troupe_walk_begin(&walk, &value);
  *      while (!r && (r = troupe_walk_next(&walk, &key, &element)) > 0) ...
  *
- * troupe_walk_next() answers 1 with the next element, 0 at the end. The key of an array's element is empty (size 0); ret_key may
- * be NULL. The fields of the walk are the library's own.
+ * troupe_walk_next() answers 1 with the next element, 0 at the end. The key of an array's element is empty (size 0);
+ * ret_key may be NULL. The fields of the walk are the library's own.
  */
 struct troupe_walk {
         const void *at;
@@ -173,10 +175,10 @@ int troupe_walk_begin(struct troupe_walk *walk, const struct troupe_value *value
 int troupe_walk_next(struct troupe_walk *walk, struct troupe_value *ret_key, struct troupe_value *ret_element);
 
 /*
- * The value as JSON text, without spaces, NUL-terminated, which the caller frees with free(). Integers are exact; floats are the
- * shortest text that reads back the same and never look like integers. {"$bin": BASE64}, {"$float": "nan"} (or "inf", "-inf") and
- * {"$handle": "actor:..."} stand for what JSON cannot hold. A message is [handle, handler], an instance the map of its fields,
- * a timestamp RFC 3339 text, a map key its text. ret_length may be NULL.
+ * The value as JSON text, without spaces, NUL-terminated, which the caller frees with free(). Integers are exact;
+ * floats are the shortest text that reads back the same and never look like integers. {"$bin": BASE64}, {"$float":
+ * "nan"} (or "inf", "-inf") and {"$handle": "actor:..."} stand for what JSON cannot hold. A message is [handle,
+ * handler], an instance the map of its fields, a timestamp RFC 3339 text, a map key its text. ret_length may be NULL.
  */
 int troupe_value_json(const struct troupe_value *value, char **ret_text, size_t *ret_length);
 
@@ -187,11 +189,11 @@ int troupe_pack(struct troupe_value *ret_value, const char *format, ...);
 /* Frees what troupe_value_dup() and troupe_pack() made, and empties it. Empty is fine. */
 void troupe_value_free(struct troupe_value *value);
 
-/* ---- Arguments --------------------------------------------------------------------------------------------------------- */
+/* ---- Arguments -------------------------------------------------------------------------------------------------- */
 
 /*
- * Calls that take `format, ...` build the list of a message's arguments from it. Each letter makes one argument and takes these
- * parameters:
+ * Calls that take `format, ...` build the list of a message's arguments from it. Each letter makes one argument and
+ * takes these parameters:
  *
  *      n                                    nil
  *      b  int                               a boolean
@@ -213,22 +215,24 @@ void troupe_value_free(struct troupe_value *value);
  *
  * Spaces, commas and colons may stand between them. NULL and "" stand for no arguments. For example
  *
- *      troupe_ask(t, "ledger", "enter", NULL, &answer, "s{s:l, s:s}", "petty cash", "amount", (int64_t)17, "currency", "EUR");
- *      troupe_ask(t, "ledger", "enter", NULL, &answer, "*j", "[\"petty cash\", {\"amount\": 17}]");
+ *      troupe_ask(t, "ledger", "enter", NULL, &answer, "s{s:l, s:s}", "petty cash", "sum", (int64_t)17, "in", "EUR");
+ *      troupe_ask(t, "ledger", "enter", NULL, &answer, "*j", "[\"petty cash\", {\"sum\": 17}]");
  *
- * In JSON text an integer beyond 64 bits is -ERANGE; {"$bin"}, {"$float"} and {"$handle"} are read as they are written. A wrong
- * format, JSON that is none, bytes that are not one MessagePack value and a text that is no handle are -EINVAL.
+ * In JSON text an integer beyond 64 bits is -ERANGE; {"$bin"}, {"$float"} and {"$handle"} are read as they are
+ * written. A wrong format, JSON that is none, bytes that are not one MessagePack value and a text that is no handle
+ * are -EINVAL.
  */
 
-/* ---- Calls that wait --------------------------------------------------------------------------------------------------- */
+/* ---- Calls that wait -------------------------------------------------------------------------------------------- */
 
 /*
- * They return when the daemon has answered. Other requests' answers that arrive meanwhile wait for troupe_process(). Inside a
- * callback they are -EDEADLK. Signals do not end them.
+ * They return when the daemon has answered. Other requests' answers that arrive meanwhile wait for troupe_process().
+ * Inside a callback they are -EDEADLK. Signals do not end them.
  *
- * A target is a handle's text or a published name. An answer is borrowed until the next call on the connection that waits;
- * where the parameter may be NULL the answer is dropped. Options may be NULL. They begin with their size (sizeof), so that a
- * program built with an older version of this file goes on working; everything else in them is as before where it is 0.
+ * A target is a handle's text or a published name. An answer is borrowed until the next call on the connection that
+ * waits; where the parameter may be NULL the answer is dropped. Options may be NULL. They begin with their size
+ * (sizeof), so that a program built with an older version of this file goes on working; everything else in them is as
+ * before where it is 0.
  */
 
 struct troupe_hello_options {
@@ -244,8 +248,8 @@ struct troupe_spawn_options {
         uint64_t heap_bytes;
         uint64_t mailbox; /* messages */
         uint64_t mailbox_bytes;
-        uint32_t async;   /* asynchronous handlers in progress */
-        uint32_t flags;   /* TROUPE_SPAWN_* */
+        uint32_t async; /* asynchronous handlers in progress */
+        uint32_t flags; /* TROUPE_SPAWN_* */
 };
 #define TROUPE_SPAWN_DETACH 1u    /* it belongs to the daemon's session, and outlives this connection */
 #define TROUPE_SPAWN_IF_ABSENT 2u /* with `publish`: the holder's handle, where the name is held */
@@ -291,23 +295,24 @@ int troupe_unpublish(struct troupe *troupe, const char *name);
 /* Makes an actor outlive this connection. */
 int troupe_detach(struct troupe *troupe, const char *target);
 
-/* ---- Calls with a callback --------------------------------------------------------------------------------------------- */
+/* ---- Calls with a callback -------------------------------------------------------------------------------------- */
 
 /*
- * They queue the request and return at once: 0, or why nothing was sent (-ENOBUFS: see troupe_set_limits). What is queued goes
- * out with the next troupe_process(), or earlier where it is much.
+ * They queue the request and return at once: 0, or why nothing was sent (-ENOBUFS: see troupe_set_limits). What is
+ * queued goes out with the next troupe_process(), or earlier where it is much.
  *
- * After 0 the callback runs exactly once, from troupe_process() or troupe_free(), never from the call that made it: `result` is 0
- * with the answer, or a negative errno with `answer` NULL (-EREMOTEIO and troupe_error(); the code `disconnected` where the
- * connection broke or was freed). The answer is borrowed until the callback returns. Inside a callback every call that does not
- * wait is allowed. A NULL callback drops the answer.
+ * After 0 the callback runs exactly once, from troupe_process() or troupe_free(), never from the call that made it:
+ * `result` is 0 with the answer, or a negative errno with `answer` NULL (-EREMOTEIO and troupe_error(); the code
+ * `disconnected` where the connection broke or was freed). The answer is borrowed until the callback returns. Inside
+ * a callback every call that does not wait is allowed. A NULL callback drops the answer.
  *
- * *ret_pending, where ret_pending is not NULL, is borrowed until the callback has returned, and is for troupe_cancel().
+ * *ret_pending, where ret_pending is not NULL, is borrowed until the callback has returned, and is for
+ * troupe_cancel().
  */
 typedef void troupe_callback(struct troupe *troupe, int result, const struct troupe_value *answer, void *userdata);
 
-int troupe_hello_async(struct troupe *troupe, const struct troupe_hello_options *options, troupe_callback *callback, void *userdata,
-                       struct troupe_pending **ret_pending);
+int troupe_hello_async(struct troupe *troupe, const struct troupe_hello_options *options, troupe_callback *callback,
+                       void *userdata, struct troupe_pending **ret_pending);
 int troupe_request_async(struct troupe *troupe, const char *method, troupe_callback *callback, void *userdata,
                          struct troupe_pending **ret_pending, const char *format, ...);
 /* The answer is the handle, or nil. */
@@ -315,54 +320,57 @@ int troupe_find_async(struct troupe *troupe, const char *name, troupe_callback *
                       struct troupe_pending **ret_pending);
 /* The answer is the handle. */
 int troupe_spawn_async(struct troupe *troupe, const char *actor, const struct troupe_spawn_options *options,
-                       troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending, const char *format, ...);
-int troupe_send_async(struct troupe *troupe, const char *target, const char *handler, troupe_callback *callback, void *userdata,
-                      struct troupe_pending **ret_pending, const char *format, ...);
-int troupe_ask_async(struct troupe *troupe, const char *target, const char *handler, const struct troupe_ask_options *options,
-                     troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending, const char *format, ...);
+                       troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending,
+                       const char *format, ...);
+int troupe_send_async(struct troupe *troupe, const char *target, const char *handler, troupe_callback *callback,
+                      void *userdata, struct troupe_pending **ret_pending, const char *format, ...);
+int troupe_ask_async(struct troupe *troupe, const char *target, const char *handler,
+                     const struct troupe_ask_options *options, troupe_callback *callback, void *userdata,
+                     struct troupe_pending **ret_pending, const char *format, ...);
 int troupe_done_async(struct troupe *troupe, const char *target, const struct troupe_done_options *options,
                       troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending);
 int troupe_stop_async(struct troupe *troupe, const char *target, const struct troupe_stop_options *options,
                       troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending);
-int troupe_publish_async(struct troupe *troupe, const char *name, const char *target, troupe_callback *callback, void *userdata,
-                         struct troupe_pending **ret_pending);
+int troupe_publish_async(struct troupe *troupe, const char *name, const char *target, troupe_callback *callback,
+                         void *userdata, struct troupe_pending **ret_pending);
 int troupe_unpublish_async(struct troupe *troupe, const char *name, troupe_callback *callback, void *userdata,
                            struct troupe_pending **ret_pending);
 int troupe_detach_async(struct troupe *troupe, const char *target, troupe_callback *callback, void *userdata,
                         struct troupe_pending **ret_pending);
 
 /*
- * A notification: nobody answers it, and nobody says what became of it. The format makes the params of the method; a message
- * to an actor is troupe_notify(t, "send", "ss[...]", target, handler, ...).
+ * A notification: nobody answers it, and nobody says what became of it. The format makes the params of the method; a
+ * message to an actor is troupe_notify(t, "send", "ss[...]", target, handler, ...).
  */
 int troupe_notify(struct troupe *troupe, const char *method, const char *format, ...);
 
 /*
- * Takes a request back. Its callback still runs, with the error `cancelled` where this came in time (what was still queued then
- * never runs), else with its answer. Works past the limits.
+ * Takes a request back. Its callback still runs, with the error `cancelled` where this came in time (what was still
+ * queued then never runs), else with its answer. Works past the limits.
  */
 int troupe_cancel(struct troupe_pending *pending);
 
-/* ---- In an event loop -------------------------------------------------------------------------------------------------- */
+/* ---- In an event loop ------------------------------------------------------------------------------------------- */
 
 /*
- * What to wait for: the descriptor, the events of poll(2) on it, and a time. Ask for all of them again after every call on the
- * connection, callbacks included: each of them may have changed.
+ * What to wait for: the descriptor, the events of poll(2) on it, and a time. Ask for all of them again after every
+ * call on the connection, callbacks included: each of them may have changed.
  */
 
-/* The descriptor, which stays the connection's. -EAGAIN while it is not connected yet (TROUPE_NONBLOCK), -ENOTCONN once the
- * connection is over: then there is none to wait for (poll(2) passes a negative one over). */
+/* The descriptor, which stays the connection's. -EAGAIN while it is not connected yet (TROUPE_NONBLOCK), -ENOTCONN
+ * once the connection is over: then there is none to wait for (poll(2) passes a negative one over). */
 int troupe_fd(const struct troupe *troupe);
 /* POLLIN, POLLOUT or both; 0 where nothing can come from the descriptor now. */
 int troupe_events(const struct troupe *troupe);
 /* When to call troupe_process() although nothing happens on the descriptor, from now: 0 at once, -1 never. */
 int troupe_timeout_ms(const struct troupe *troupe);
 /*
- * Does what can be done without waiting: writes what is queued, reads what is there, and runs the callbacks of all that is
- * complete. `revents` is what poll(2) said; -1 where nobody asked it.
+ * Does what can be done without waiting: writes what is queued, reads what is there, and runs the callbacks of all
+ * that is complete. `revents` is what poll(2) said; -1 where nobody asked it.
  *
- * 0: done, wait again. 1: call again, there is more than one call should do. -ENOTCONN: the connection is over, and every callback has
- * run; also where a callback freed it, so then it must not be touched. Inside a callback it does nothing.
+ * 0: done, wait again. 1: call again, there is more than one call should do. -ENOTCONN: the connection is over, and
+ * every callback has run; also where a callback freed it, so then it must not be touched. Inside a callback it does
+ * nothing.
  */
 int troupe_process(struct troupe *troupe, int revents);
 

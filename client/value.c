@@ -2,8 +2,8 @@
 /*
  * Values: a type on top of borrowed MessagePack bytes.
  *
- * Nothing is decoded before it is asked for, and nothing is built: a program that wants one member of a large answer pays for
- * passing over the others. Every function trusts no more than the size that it is given.
+ * Nothing is decoded before it is asked for, and nothing is built: a program that wants one member of a large answer
+ * pays for passing over the others. Every function trusts no more than the size that it is given.
  */
 #include <errno.h>
 #include <limits.h>
@@ -37,9 +37,9 @@ static int read_ext(const struct troupe_value *value, int8_t ext, struct tr_toke
 
 int troupe_value_type(const struct troupe_value *value) {
         static const enum troupe_type types[] = {
-                [TR_NIL] = TROUPE_NIL,     [TR_BOOL] = TROUPE_BOOL,   [TR_INT] = TROUPE_INT,
-                [TR_UINT] = TROUPE_INT,    [TR_FLOAT] = TROUPE_FLOAT, [TR_STR] = TROUPE_STRING,
-                [TR_BIN] = TROUPE_BYTES,   [TR_ARRAY] = TROUPE_ARRAY, [TR_MAP] = TROUPE_MAP,
+                [TR_NIL] = TROUPE_NIL,   [TR_BOOL] = TROUPE_BOOL,   [TR_INT] = TROUPE_INT,
+                [TR_UINT] = TROUPE_INT,  [TR_FLOAT] = TROUPE_FLOAT, [TR_STR] = TROUPE_STRING,
+                [TR_BIN] = TROUPE_BYTES, [TR_ARRAY] = TROUPE_ARRAY, [TR_MAP] = TROUPE_MAP,
         };
         struct tr_token token;
         int r = read_head(value, &token, NULL);
@@ -130,8 +130,8 @@ int troupe_value_handle(const struct troupe_value *value, char ret_handle[TROUPE
         return 0;
 }
 
-int troupe_value_message(const struct troupe_value *value, char ret_handle[TROUPE_HANDLE_SIZE], const char **ret_handler,
-                         size_t *ret_handler_length) {
+int troupe_value_message(const struct troupe_value *value, char ret_handle[TROUPE_HANDLE_SIZE],
+                         const char **ret_handler, size_t *ret_handler_length) {
         struct tr_handle handle;
         struct tr_token token;
         int r = read_ext(value, TR_EXT_MESSAGE, &token);

@@ -2,8 +2,8 @@
 /*
  * Going into arrays and maps.
  *
- * An element is a piece of its container's bytes. Passing over one needs no recursion, and a count that promises more than there are
- * bytes ends with -EBADMSG at the element that is not there.
+ * An element is a piece of its container's bytes. Passing over one needs no recursion, and a count that promises more
+ * than there are bytes ends with -EBADMSG at the element that is not there.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -46,12 +46,12 @@ def declared():
 
 
 class Libtroupe(unittest.TestCase):
-    def compile(self, compiler, suffix, *flags):
+    def compile(self, compiler, suffix, *flags, program=PROGRAM):
         if not shutil.which(compiler):
             self.skipTest(f"there is no {compiler}")
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder) / f"program.{suffix}"
-            source.write_text(PROGRAM)
+            source.write_text(program)
             subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-parameter",
                             f"-I{SOURCE}/client", "-c", source, "-o", f"{folder}/program.o"], check=True)
             return output("nm", "-u", f"{folder}/program.o").split()
@@ -75,6 +75,11 @@ class Libtroupe(unittest.TestCase):
 
     def test_the_header_is_c(self):
         self.assertIn("troupe_connect", self.compile("cc", "c", "-std=c99", "-Wstrict-prototypes"))
+
+    def test_the_example_of_the_manual_is_c(self):
+        page = (SOURCE / "man/libtroupe.3").read_text()
+        example = re.search(r"^\.Bd -literal\n(.*?)^\.Ed", page, re.DOTALL | re.MULTILINE)[1]
+        self.assertIn("troupe_ask", self.compile("cc", "c", "-std=c99", program=example.replace("\\e", "\\")))
 
     def test_the_header_needs_nothing_before_it(self):
         for compiler, language in ("cc", "c"), ("c++", "c++"):

@@ -9,8 +9,8 @@
 #include "client/troupe.h"
 
 /*
- * The other end of a connection of libtroupe, in the same thread, without a mind of its own: a test writes the answers that it
- * wants, also before the requests (ids are given out in a row, and the library's hello is 0), and looks at what came.
+ * The other end of a connection of libtroupe, in the same thread, without a mind of its own: a test writes the answers
+ * that it wants (ids are given out in a row, and the library's hello is 0), and looks at what came.
  */
 struct peer {
         char directory[64];
@@ -33,7 +33,7 @@ void peer_write(struct peer *peer, const void *data, size_t bytes);
 /* A response whose error and result are JSON. */
 void peer_answer(struct peer *peer, uint32_t id, const char *error, const char *result);
 
-/* All that the library has sent so far as one line of JSON per frame, without its hello; the caller frees it. Forgets it. */
+/* All that the library has sent since the last time, a line of JSON for each frame, without its hello; for free(). */
 char *peer_heard(struct peer *peer);
 
 #endif

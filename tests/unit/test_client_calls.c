@@ -30,8 +30,13 @@ static void value_is(const struct troupe_value *value, const char *expected) {
 }
 
 START_TEST(each_method_goes_out_as_the_protocol_has_it) {
-        const struct troupe_spawn_options spawn = { .size = sizeof(spawn), .name = "left", .publish = "c.left", .heap_bytes = 1 << 20,
-                                                    .mailbox = 10, .mailbox_bytes = 4096, .async = 3,
+        const struct troupe_spawn_options spawn = { .size = sizeof(spawn),
+                                                    .name = "left",
+                                                    .publish = "c.left",
+                                                    .heap_bytes = 1 << 20,
+                                                    .mailbox = 10,
+                                                    .mailbox_bytes = 4096,
+                                                    .async = 3,
                                                     .flags = TROUPE_SPAWN_DETACH | TROUPE_SPAWN_IF_ABSENT };
         const struct troupe_ask_options ask = { .size = sizeof(ask), .timeout_ms = 500, .trace = "00-1-2-01" };
         const struct troupe_stop_options stop = { .size = sizeof(stop), .within_ms = 20, .flags = TROUPE_STOP_KILL };
@@ -46,12 +51,14 @@ START_TEST(each_method_goes_out_as_the_protocol_has_it) {
         t = peer_connect(&peer, 0, "{}");
         peer_answer(&peer, 1, "null", "{}");
         ck_assert_int_eq(troupe_hello(t, &hello, NULL), 0);
-        heard(&peer, "[0,1,\"hello\",[{\"client\":\"test\",\"errors\":\"map\",\"values\":\"typed\",\"protocol\":1,\"timeout\":5000}]]\n");
+        heard(&peer, "[0,1,\"hello\",[{\"client\":\"test\",\"errors\":\"map\",\"values\":\"typed\",\"protocol\":1,"
+                     "\"timeout\":5000}]]\n");
         peer_answer(&peer, 2, "null", "{\"$handle\":\"" HANDLE "\"}");
         ck_assert_int_eq(troupe_spawn(t, "counter:Counter", &spawn, handle, "is", 1, "x"), 0);
         ck_assert_str_eq(handle, HANDLE);
-        heard(&peer, "[0,2,\"spawn\",[\"counter:Counter\",[1,\"x\"],{\"name\":\"left\",\"publish\":\"c.left\",\"detach\":true,"
-                     "\"if_absent\":true,\"heap\":1048576,\"mailbox\":10,\"mailbox_bytes\":4096,\"async\":3}]]\n");
+        heard(&peer,
+              "[0,2,\"spawn\",[\"counter:Counter\",[1,\"x\"],{\"name\":\"left\",\"publish\":\"c.left\",\"detach\":true,"
+              "\"if_absent\":true,\"heap\":1048576,\"mailbox\":10,\"mailbox_bytes\":4096,\"async\":3}]]\n");
         peer_answer(&peer, 3, "null", "null");
         ck_assert_int_eq(troupe_send(t, HANDLE, "bump", "i", 2), 0);
         heard(&peer, "[0,3,\"send\",[{\"$handle\":\"" HANDLE "\"},\"bump\",[2]]]\n");
@@ -70,14 +77,16 @@ START_TEST(each_method_goes_out_as_the_protocol_has_it) {
         ck_assert_int_eq(troupe_done(t, "counter", &done), 0);
         peer_answer(&peer, 8, "null", "null");
         ck_assert_int_eq(troupe_stop(t, "counter", &stop), 0);
-        heard(&peer, "[0,7,\"done\",[\"counter\",{\"timeout\":7}]]\n[0,8,\"stop\",[\"counter\",{\"kill\":true,\"within\":20}]]\n");
+        heard(&peer, "[0,7,\"done\",[\"counter\",{\"timeout\":7}]]\n[0,8,\"stop\",[\"counter\",{\"kill\":true,"
+                     "\"within\":20}]]\n");
         peer_answer(&peer, 9, "null", "null");
         ck_assert_int_eq(troupe_publish(t, "n", HANDLE), 0);
         peer_answer(&peer, 10, "null", "null");
         ck_assert_int_eq(troupe_unpublish(t, "n"), 0);
         peer_answer(&peer, 11, "null", "null");
         ck_assert_int_eq(troupe_detach(t, "counter"), 0);
-        heard(&peer, "[0,9,\"publish\",[\"n\",{\"$handle\":\"" HANDLE "\"}]]\n[0,10,\"unpublish\",[\"n\"]]\n[0,11,\"detach\",[\"counter\"]]\n");
+        heard(&peer, "[0,9,\"publish\",[\"n\",{\"$handle\":\"" HANDLE
+                     "\"}]]\n[0,10,\"unpublish\",[\"n\"]]\n[0,11,\"detach\",[\"counter\"]]\n");
         peer_answer(&peer, 12, "null", "[]");
         ck_assert_int_eq(troupe_request(t, "list", &answer, "{ss}", "kind", "actor"), 0);
         heard(&peer, "[0,12,\"list\",[{\"kind\":\"actor\"}]]\n");
@@ -95,7 +104,10 @@ START_TEST(the_library_says_hello_first) {
         t = peer_connect(&peer, 0, NULL);
         ck_assert_int_eq(troupe_process(t, 0), 0);
         ck_assert_int_gt(read(peer.fd, piece, sizeof(piece)), 40);
-        ck_assert_mem_eq(piece, "\x94\x00\x00\xa5hello\x91\x83\xa8protocol\x01\xa6" "errors\xa3map\xa6values\xa5typed", 45);
+        ck_assert_mem_eq(piece,
+                         "\x94\x00\x00\xa5hello\x91\x83\xa8protocol\x01\xa6"
+                         "errors\xa3map\xa6values\xa5typed",
+                         45);
         ck_assert_str_eq(troupe_path(t), peer.path);
         troupe_free(t);
         peer_deinit(&peer);
@@ -118,9 +130,11 @@ START_TEST(errors_of_every_form) {
                 const char *json, *code, *message;
                 enum troupe_ran ran;
         } cases[] = {
-                { "{\"code\":\"fault\",\"message\":\"it broke\",\"ran\":\"yes\",\"traceback\":\"t\"}", "fault", "it broke", TROUPE_RAN_YES },
+                { "{\"code\":\"fault\",\"message\":\"it broke\",\"ran\":\"yes\",\"traceback\":\"t\"}", "fault",
+                  "it broke", TROUPE_RAN_YES },
                 { "{\"code\":\"mailbox-full\",\"message\":\"full\"}", "mailbox-full", "full", TROUPE_RAN_NO },
-                { "{\"code\":\"of-tomorrow\",\"message\":\"new\",\"ran\":\"no\"}", "of-tomorrow", "new", TROUPE_RAN_NO },
+                { "{\"code\":\"of-tomorrow\",\"message\":\"new\",\"ran\":\"no\"}", "of-tomorrow", "new",
+                  TROUPE_RAN_NO },
                 { "{\"code\":\"of-tomorrow\",\"message\":\"new\"}", "of-tomorrow", "new", TROUPE_RAN_MAYBE },
                 { "[1,\"not-found: no actor `x` (ran: no)\"]", "not-found", "no actor `x`", TROUPE_RAN_NO },
                 { "\"timeout: the deadline passed (ran: maybe)\"", "timeout", "the deadline passed", TROUPE_RAN_MAYBE },
@@ -299,7 +313,8 @@ START_TEST(a_child_cannot_use_its_parents_connection) {
                 bool is_right = troupe_send(t, "x", "y", NULL) == -ECHILD && troupe_find(t, "x", handle) == -ECHILD &&
                                 troupe_notify(t, "send", NULL) == -ECHILD && troupe_fd(t) == -ECHILD &&
                                 troupe_events(t) == -ECHILD && troupe_timeout_ms(t) == -ECHILD &&
-                                troupe_process(t, -1) == -ECHILD && !troupe_error(t) && troupe_set_limits(t, 1, 1) == -ECHILD;
+                                troupe_process(t, -1) == -ECHILD && !troupe_error(t) &&
+                                troupe_set_limits(t, 1, 1) == -ECHILD;
                 troupe_free(t);
                 _exit(is_right ? 0 : 1);
         }
@@ -349,8 +364,8 @@ START_TEST(the_environment_says_where) {
 }
 END_TEST
 
-suite_main("client_calls", each_method_goes_out_as_the_protocol_has_it, the_library_says_hello_first, errors_of_every_form,
-           an_unwilling_daemon_is_what_becomes_of_everything, a_connection_that_breaks_says_so, what_came_before_the_end_is_still_read,
-           nothing_is_sent_of_what_makes_no_sense, an_answer_in_pieces_and_a_large_one,
-           an_answer_that_cannot_be_taken_ends_that_request_only, a_child_cannot_use_its_parents_connection, connecting_to_nobody,
-           the_environment_says_where);
+suite_main("client_calls", each_method_goes_out_as_the_protocol_has_it, the_library_says_hello_first,
+           errors_of_every_form, an_unwilling_daemon_is_what_becomes_of_everything, a_connection_that_breaks_says_so,
+           what_came_before_the_end_is_still_read, nothing_is_sent_of_what_makes_no_sense,
+           an_answer_in_pieces_and_a_large_one, an_answer_that_cannot_be_taken_ends_that_request_only,
+           a_child_cannot_use_its_parents_connection, connecting_to_nobody, the_environment_says_where);

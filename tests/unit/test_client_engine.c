@@ -463,8 +463,14 @@ START_TEST(what_the_daemon_asks_is_answered_and_what_it_says_is_ignored) {
         char *heard;
 
         begin(&peer, &t);
-        peer_write(&peer, "\x94\x00\x07\xa4" "call\x90", 9);
-        peer_write(&peer, "\x93\x02\xa5" "event\x90", 9);
+        peer_write(&peer,
+                   "\x94\x00\x07\xa4"
+                   "call\x90",
+                   9);
+        peer_write(&peer,
+                   "\x93\x02\xa5"
+                   "event\x90",
+                   9);
         ck_assert_int_eq(troupe_process(t, POLLIN), 0);
         heard = peer_heard(&peer);
         ck_assert_str_eq(heard, "[1,7,\"unknown-method\",null]\n");
@@ -565,11 +571,12 @@ START_TEST(a_request_that_waits_long_keeps_its_place_while_others_pass) {
 END_TEST
 
 suite_main("client_engine", answers_in_any_order_find_their_callbacks, half_a_frame_waits_for_the_other,
-           garbage_ends_the_connection_and_every_request, a_peer_that_goes_ends_every_request_later, freeing_runs_what_has_not_run,
-           a_callback_may_free_the_connection, a_callback_may_free_the_connection_that_is_being_freed, a_callback_may_ask_again,
-           nothing_can_be_asked_of_what_is_being_freed, a_callback_may_not_wait, a_call_that_waits_keeps_the_answers_of_others,
-           an_answer_that_was_kept_survives_freeing, a_request_that_is_taken_back_still_ends_once,
-           there_is_a_bound_to_what_is_not_answered, a_call_that_waits_waits_for_room_too, the_daemons_own_bound_holds,
-           there_is_a_bound_to_what_is_not_taken, what_the_daemon_asks_is_answered_and_what_it_says_is_ignored,
-           an_event_loop_sees_it_through, a_full_backlog_is_waited_for_without_blocking,
-           a_request_that_waits_long_keeps_its_place_while_others_pass);
+           garbage_ends_the_connection_and_every_request, a_peer_that_goes_ends_every_request_later,
+           freeing_runs_what_has_not_run, a_callback_may_free_the_connection,
+           a_callback_may_free_the_connection_that_is_being_freed, a_callback_may_ask_again,
+           nothing_can_be_asked_of_what_is_being_freed, a_callback_may_not_wait,
+           a_call_that_waits_keeps_the_answers_of_others, an_answer_that_was_kept_survives_freeing,
+           a_request_that_is_taken_back_still_ends_once, there_is_a_bound_to_what_is_not_answered,
+           a_call_that_waits_waits_for_room_too, the_daemons_own_bound_holds, there_is_a_bound_to_what_is_not_taken,
+           what_the_daemon_asks_is_answered_and_what_it_says_is_ignored, an_event_loop_sees_it_through,
+           a_full_backlog_is_waited_for_without_blocking, a_request_that_waits_long_keeps_its_place_while_others_pass);

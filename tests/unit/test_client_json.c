@@ -12,17 +12,17 @@
 #include "tests/unit/suite.h"
 
 /* What a value packed by `format` is as JSON. */
-#define ck_assert_json(expected, ...)                                                \
-        do {                                                                         \
-                struct troupe_value value_;                                          \
-                char *text_;                                                         \
-                size_t length_;                                                      \
-                ck_assert_int_eq(troupe_pack(&value_, __VA_ARGS__), 0);              \
-                ck_assert_int_eq(troupe_value_json(&value_, &text_, &length_), 0);   \
-                ck_assert_str_eq(text_, expected);                                   \
-                ck_assert_uint_eq(length_, strlen(expected));                        \
-                free(text_);                                                         \
-                troupe_value_free(&value_);                                          \
+#define ck_assert_json(expected, ...)                                              \
+        do {                                                                       \
+                struct troupe_value value_;                                        \
+                char *text_;                                                       \
+                size_t length_;                                                    \
+                ck_assert_int_eq(troupe_pack(&value_, __VA_ARGS__), 0);            \
+                ck_assert_int_eq(troupe_value_json(&value_, &text_, &length_), 0); \
+                ck_assert_str_eq(text_, expected);                                 \
+                ck_assert_uint_eq(length_, strlen(expected));                      \
+                free(text_);                                                       \
+                troupe_value_free(&value_);                                        \
         } while (0)
 
 static int read_result(const char *text) {
@@ -36,11 +36,35 @@ static int read_result(const char *text) {
 
 START_TEST(what_comes_back_is_what_went_in) {
         static const char *const same[] = {
-                "null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808", "0.1", "-0.0", "1e+20", "3.0",
-                "1.7976931348623157e+308", "5e-324", "\"\"", "\"a\\\"b\\\\c\\n\\t\\u0001\"", "\"\\u0000\"", "\"gr\u00fc\u00df\"", "[]", "{}",
-                "[1,[2,{\"b\":1,\"a\":[null]}],\"x\"]", "{\"$bin\":\"AP8=\"}", "{\"$bin\":\"\"}", "{\"$float\":\"nan\"}",
-                "{\"$float\":\"inf\"}", "{\"$float\":\"-inf\"}", "{\"$handle\":\"actor:00112233445566778899aabbccddeeff\"}",
-                "{\"$handle\":\"pool:80112233445566778899aabbccddeeff\"}", "{\"$bin\":\"AA==\",\"b\":1}", "{\"$\":1}",
+                "null",
+                "true",
+                "false",
+                "0",
+                "-1",
+                "9223372036854775807",
+                "-9223372036854775808",
+                "0.1",
+                "-0.0",
+                "1e+20",
+                "3.0",
+                "1.7976931348623157e+308",
+                "5e-324",
+                "\"\"",
+                "\"a\\\"b\\\\c\\n\\t\\u0001\"",
+                "\"\\u0000\"",
+                "\"gr\u00fc\u00df\"",
+                "[]",
+                "{}",
+                "[1,[2,{\"b\":1,\"a\":[null]}],\"x\"]",
+                "{\"$bin\":\"AP8=\"}",
+                "{\"$bin\":\"\"}",
+                "{\"$float\":\"nan\"}",
+                "{\"$float\":\"inf\"}",
+                "{\"$float\":\"-inf\"}",
+                "{\"$handle\":\"actor:00112233445566778899aabbccddeeff\"}",
+                "{\"$handle\":\"pool:80112233445566778899aabbccddeeff\"}",
+                "{\"$bin\":\"AA==\",\"b\":1}",
+                "{\"$\":1}",
         };
 
         for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
@@ -52,9 +76,28 @@ END_TEST
 
 START_TEST(what_is_no_json_is_refused) {
         static const char *const bad[] = {
-                "", " ", "{", "[1,]", "{\"a\":}", "\"a", "nul", "01", "+1", "1 2", "'a'", "\"\xff\"", "{\"a\":1,\"a\":2}", "{a:1}",
-                "{\"$bin\":\"A\"}", "{\"$bin\":\"A*==\"}", "{\"$bin\":1}", "{\"$float\":\"NaN\"}", "{\"$float\":1.5}",
-                "{\"$handle\":\"actor:12\"}", "{\"$handle\":\"actor:80112233445566778899aabbccddeeff\"}", "{\"$handle\":null}",
+                "",
+                " ",
+                "{",
+                "[1,]",
+                "{\"a\":}",
+                "\"a",
+                "nul",
+                "01",
+                "+1",
+                "1 2",
+                "'a'",
+                "\"\xff\"",
+                "{\"a\":1,\"a\":2}",
+                "{a:1}",
+                "{\"$bin\":\"A\"}",
+                "{\"$bin\":\"A*==\"}",
+                "{\"$bin\":1}",
+                "{\"$float\":\"NaN\"}",
+                "{\"$float\":1.5}",
+                "{\"$handle\":\"actor:12\"}",
+                "{\"$handle\":\"actor:80112233445566778899aabbccddeeff\"}",
+                "{\"$handle\":null}",
                 "[{\"$bin\":\"A\"}]",
         };
         static const char *const beyond[] = {
@@ -83,14 +126,16 @@ START_TEST(nesting_is_left_to_the_daemon_within_reason) {
 END_TEST
 
 START_TEST(what_json_has_no_form_for) {
-        static const uint8_t message[] = { 0x92, 0xc4, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xa3, 'a', 'd', 'd' };
+        static const uint8_t message[] = { 0x92, 0xc4, 16, 0,  1,  2,  3,  4,    5,   6,   7,  8,
+                                           9,    10,   11, 12, 13, 14, 15, 0xa3, 'a', 'd', 'd' };
         static const char instance[] = "\xc7\x09\x03\x92\xa3m:P\x81\xa1x\x2a";
         static const char int_keys[] = "\x84\x01\xa1"
                                        "a\xc3\x02\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00\x03\xa1\xff\x04";
         uint8_t packed[3 + sizeof(message)] = { 0xc7, sizeof(message), 2 };
 
         memcpy(packed + 3, message, sizeof(message));
-        ck_assert_json("[{\"$handle\":\"actor:000102030405060708090a0b0c0d0e0f\"},\"add\"]", "m", packed, sizeof(packed));
+        ck_assert_json("[{\"$handle\":\"actor:000102030405060708090a0b0c0d0e0f\"},\"add\"]", "m", packed,
+                       sizeof(packed));
         ck_assert_json("[{\"x\":42}]", "[m]", instance, (size_t)12);
         ck_assert_json("{\"1\":\"a\",\"true\":2,\"1.5\":3,\"$bin:/w==\":4}", "m", int_keys, sizeof(int_keys) - 1);
         ck_assert_json("\"1970-01-01T00:00:01.5Z\"", "t", (int64_t)1, (uint32_t)500000000);
@@ -101,8 +146,16 @@ END_TEST
 
 START_TEST(bytes_that_are_no_value_are_no_text) {
         static const struct troupe_value bad[] = {
-                { NULL, 0 },       { "", 0 },         { "\xc1", 1 },          { "\x92\x01", 2 }, { "\x01\x02", 2 }, { "\xd4\x05\x00", 3 },
-                { "\xd4\x01\x00", 3 }, { "\x81\x90\x01", 3 }, { "\xdd\xff\xff\xff\xff", 5 }, { "\xd4\x03\xc0", 3 },
+                { NULL, 0 },
+                { "", 0 },
+                { "\xc1", 1 },
+                { "\x92\x01", 2 },
+                { "\x01\x02", 2 },
+                { "\xd4\x05\x00", 3 },
+                { "\xd4\x01\x00", 3 },
+                { "\x81\x90\x01", 3 },
+                { "\xdd\xff\xff\xff\xff", 5 },
+                { "\xd4\x03\xc0", 3 },
                 { "\x81\xcb\x7f\xf8\0\0\0\0\0\0\x01", 11 },
         };
         uint8_t deep[1000];
@@ -120,8 +173,13 @@ START_TEST(floats_are_the_shortest_that_read_back) {
                 double value;
                 const char *text;
         } cases[] = {
-                { 0.1, "0.1" }, { 100, "100.0" }, { 1.0 / 3, "0.3333333333333333" }, { 1e15, "1e+15" }, { 123456789012345680, "1.2345678901234568e+17" },
-                { -2.5, "-2.5" }, { 0.30000000000000004, "0.30000000000000004" },
+                { 0.1, "0.1" },
+                { 100, "100.0" },
+                { 1.0 / 3, "0.3333333333333333" },
+                { 1e15, "1e+15" },
+                { 123456789012345680, "1.2345678901234568e+17" },
+                { -2.5, "-2.5" },
+                { 0.30000000000000004, "0.30000000000000004" },
         };
         char text[TR_JSON_FLOAT_MAX];
 
@@ -155,6 +213,6 @@ START_TEST(the_programs_locale_changes_nothing) {
 }
 END_TEST
 
-suite_main("client_json", what_comes_back_is_what_went_in, what_is_no_json_is_refused, nesting_is_left_to_the_daemon_within_reason,
-           what_json_has_no_form_for, bytes_that_are_no_value_are_no_text, floats_are_the_shortest_that_read_back,
-           the_programs_locale_changes_nothing);
+suite_main("client_json", what_comes_back_is_what_went_in, what_is_no_json_is_refused,
+           nesting_is_left_to_the_daemon_within_reason, what_json_has_no_form_for, bytes_that_are_no_value_are_no_text,
+           floats_are_the_shortest_that_read_back, the_programs_locale_changes_nothing);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every allocation of the library fails once: the call says -ENOMEM and sends nothing, or the request ends once, and it goes on. */
+/* Every allocation of the library fails once: the call says -ENOMEM and sends nothing, or the request ends once, and
+ * it goes on. */
 #include "config.h"
 
 #include <errno.h>

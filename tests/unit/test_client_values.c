@@ -18,20 +18,20 @@ static void is_json(const struct troupe_value *value, const char *expected) {
         free(text);
 }
 
-#define ck_assert_packs(expected, ...)                          \
-        do {                                                    \
-                struct troupe_value value_;                     \
+#define ck_assert_packs(expected, ...)                                  \
+        do {                                                            \
+                struct troupe_value value_;                             \
                 ck_assert_int_eq(troupe_pack(&value_, __VA_ARGS__), 0); \
-                is_json(&value_, expected);                     \
-                troupe_value_free(&value_);                     \
-                ck_assert_uint_eq(value_.size, 0);              \
+                is_json(&value_, expected);                             \
+                troupe_value_free(&value_);                             \
+                ck_assert_uint_eq(value_.size, 0);                      \
         } while (0)
 
-#define ck_assert_packs_not(...)                                                    \
-        do {                                                                        \
-                struct troupe_value value_ = { "as it was", 1 };                    \
-                ck_assert_int_eq(troupe_pack(&value_, __VA_ARGS__), -EINVAL);       \
-                ck_assert_str_eq(value_.data, "as it was");                         \
+#define ck_assert_packs_not(...)                                              \
+        do {                                                                  \
+                struct troupe_value value_ = { "as it was", 1 };              \
+                ck_assert_int_eq(troupe_pack(&value_, __VA_ARGS__), -EINVAL); \
+                ck_assert_str_eq(value_.data, "as it was");                   \
         } while (0)
 
 START_TEST(every_letter_makes_its_value) {
@@ -40,7 +40,8 @@ START_TEST(every_letter_makes_its_value) {
         ck_assert_packs("[null,true,false]", "[nbb]", 2, 0);
         ck_assert_packs("[-7,9223372036854775807]", "[il]", -7, INT64_MAX);
         ck_assert_packs("[0.5,\"text\",null]", "[dss]", 0.5, "text", NULL);
-        ck_assert_packs("[\"a\\u0000b\",{\"$bin\":\"AAE=\"},\"\"]", "[SyS]", "a\0b", (size_t)3, "\0\1", (size_t)2, NULL, (size_t)0);
+        ck_assert_packs("[\"a\\u0000b\",{\"$bin\":\"AAE=\"},\"\"]", "[SyS]", "a\0b", (size_t)3, "\0\1", (size_t)2, NULL,
+                        (size_t)0);
         ck_assert_packs("[{\"$handle\":\"" HANDLE "\"}]", "[h]", HANDLE);
         ck_assert_packs("[{\"a\":1},[true]]", "[jJ]", "{\"a\":1}", "[true] and more", (size_t)6);
         ck_assert_packs("[[1,2,3],[1,2,3]]", "[mv]", three.data, three.size, &three);
@@ -114,7 +115,8 @@ START_TEST(scalars_are_read_as_what_they_are) {
         ck_assert_int_eq(troupe_value_bool(&(struct troupe_value){ "\x01", 1 }, &flag), -EINVAL);
         ck_assert_int_eq(troupe_value_int(&(struct troupe_value){ "\xff", 1 }, &number), 0);
         ck_assert_int_eq(number, -1);
-        ck_assert_int_eq(troupe_value_int(&(struct troupe_value){ "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", 9 }, &number), -ERANGE);
+        ck_assert_int_eq(troupe_value_int(&(struct troupe_value){ "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", 9 }, &number),
+                         -ERANGE);
         ck_assert_int_eq(troupe_value_int(&(struct troupe_value){ "\xa0", 1 }, &number), -EINVAL);
         ck_assert_int_eq(troupe_value_int(&(struct troupe_value){ "\xcd\x01", 2 }, &number), -EBADMSG);
         ck_assert_int_eq(troupe_value_float(&(struct troupe_value){ "\x05", 1 }, &real), 0);
@@ -143,7 +145,8 @@ START_TEST(scalars_are_read_as_what_they_are) {
 END_TEST
 
 START_TEST(the_protocols_own_types) {
-        static const char message[] = "\xc7\x14\x02\x92\xc4\x10\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff\xa0";
+        static const char message[] =
+                "\xc7\x14\x02\x92\xc4\x10\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff\xa0";
         static const char instance[] = "\xc7\x09\x03\x92\xa3m:P\x81\xa1x\x2a";
         char handle[TROUPE_HANDLE_SIZE];
         struct troupe_value value, fields;
@@ -230,6 +233,6 @@ START_TEST(a_copy_is_its_own) {
 }
 END_TEST
 
-suite_main("client_values", every_letter_makes_its_value, brackets_nest_and_stars_splice, what_makes_no_sense_is_refused,
-           brackets_nest_as_deep_as_values_may, scalars_are_read_as_what_they_are, the_protocols_own_types, containers_are_walked,
-           a_count_that_lies_ends_the_walk, a_copy_is_its_own);
+suite_main("client_values", every_letter_makes_its_value, brackets_nest_and_stars_splice,
+           what_makes_no_sense_is_refused, brackets_nest_as_deep_as_values_may, scalars_are_read_as_what_they_are,
+           the_protocols_own_types, containers_are_walked, a_count_that_lies_ends_the_walk, a_copy_is_its_own);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_COMMAND_ARGUMENT_H
+#define TR_COMMAND_ARGUMENT_H
+
+#include <stdbool.h>
+
+#include "proto/value.h"
+
+struct tr_invocation;
+
+/*
+ * An ARG, decided by its text alone: what begins with `{`, `[` or `"` must be JSON; true, false, null and JSON's
+ * numbers are those; anything else is a string. `-s TEXT` is a string whatever it looks like; `--json FILE` and
+ * `--bin FILE` are what is in a file (`-`: standard input).
+ */
+
+/* JSON's grammar for a number, exactly. */
+bool tr_argument_is_number(const char *text);
+/* -s, --json or --bin: the word that is an ARG begins with one of these, and takes the next word. */
+bool tr_argument_is_marked(const char *word);
+
+/* Appends the ARG that begins at *at, and moves *at past its words. 0, or the exit code, and a message was printed. */
+int tr_argument_read(struct tr_invocation *invocation, char ***at, char **end, struct tr_writer *out);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * help [COMMAND].
+ */
+#include <stdio.h>
+
+#include "client/command/command.h"
+#include "client/command/report.h"
+
+static const char globals[] = "  -S SOCKET     the daemon's socket\n"
+                              "  --user        the user's own daemon\n"
+                              "  --system      the system's\n"
+                              "  -j            always print JSON\n"
+                              "  -t T          give up after this time (milliseconds, or with ms, s, m, h, d)\n";
+
+static const char arguments[] = "An ARG that begins with {, [ or \" is JSON; true, false, null and JSON's numbers are "
+                                "those; anything else is a string.\n"
+                                "  -s TEXT       a string whatever it looks like (in scripts always: -s \"$v\")\n"
+                                "  --json FILE   JSON from a file (-: standard input)\n"
+                                "  --bin FILE    bytes from a file\n";
+
+static void help_on_all(void) {
+        puts("usage: troupe [-S SOCKET | --user | --system] [-j] [-t T] COMMAND ...\n");
+        for (size_t i = 0; tr_commands[i]; i++)
+                printf("  %-13s %s\n", tr_commands[i]->name, tr_commands[i]->summary);
+        printf("\nOptions, before COMMAND or behind it:\n%s\n", globals);
+        puts("`troupe help COMMAND` says more; so does troupe(1).");
+}
+
+void tr_help(const struct tr_command *command) {
+        if (!command) {
+                help_on_all();
+                return;
+        }
+        printf("usage: troupe %s%s%s\n\n%s\n", command->name, *command->usage ? " " : "", command->usage,
+               command->summary);
+        if (command->details)
+                printf("\n%s", command->details);
+        if (command->syntax.takes_args)
+                printf("\n%s", arguments);
+}
+
+static int run(struct tr_invocation *invocation, const void *chosen) {
+        const char *name = invocation->words.operands[0];
+        const struct tr_command *command = name ? tr_command_find(name) : NULL;
+
+        if (name && !command)
+                return tr_report_usage(invocation, "there is no command `%s`", name);
+        tr_help(command);
+        return TR_EXIT_DONE;
+}
+
+const struct tr_command tr_cmd_help = {
+        .name = "help",
+        .usage = "[COMMAND]",
+        .summary = "say what the commands do",
+        .syntax = { .operands = { "COMMAND" } },
+        .run = run,
+};

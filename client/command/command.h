@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_COMMAND_COMMAND_H
+#define TR_COMMAND_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/command/words.h"
+
+/*
+ * The troupe command: one file for each of its commands (cmd-*.c), which registers itself by its struct below.
+ */
+
+/* Exit codes that are no error code's of the protocol's. */
+enum {
+        TR_EXIT_DONE = 0,
+        TR_EXIT_FAILED = 1, /* something on this side: no memory, standard output is full */
+        TR_EXIT_USAGE = 2,
+        TR_EXIT_NO_DAEMON = 3,
+        TR_EXIT_NOT_FOUND = 4,
+};
+
+/* Which socket was asked for. */
+enum tr_where {
+        TR_WHERE_DEFAULT,
+        TR_WHERE_PATH,
+        TR_WHERE_USER,
+        TR_WHERE_SYSTEM,
+};
+
+struct tr_command;
+
+/* One run of the program. */
+struct tr_invocation {
+        const struct tr_command *command; /* NULL before it is known */
+
+        /* The global options. */
+        enum tr_where where;
+        const char *path;    /* TR_WHERE_PATH */
+        bool json;           /* -j */
+        uint64_t timeout_ms; /* -t; 0: none */
+
+        struct tr_words words; /* what stands behind COMMAND */
+        struct troupe *troupe; /* once tr_link_open() was called */
+};
+
+struct tr_command {
+        const char *name;
+        const char *usage;   /* what stands behind the name */
+        const char *summary; /* a line for `troupe help` */
+        const char *details; /* more lines for `troupe help COMMAND`, or NULL */
+        struct tr_syntax syntax;
+        /* Answers the exit code. `chosen` is the command's own struct of options, which the syntax filled in. */
+        int (*run)(struct tr_invocation *invocation, const void *chosen);
+};
+
+/* All of them, in the order in which help lists them; NULL behind the last. */
+extern const struct tr_command *const tr_commands[];
+/* NULL where there is none of that name. */
+const struct tr_command *tr_command_find(const char *name);
+
+/* What `troupe help` and `troupe help COMMAND` print. */
+void tr_help(const struct tr_command *command);
+
+extern const struct tr_command tr_cmd_ask;
+extern const struct tr_command tr_cmd_done;
+extern const struct tr_command tr_cmd_find;
+extern const struct tr_command tr_cmd_help;
+extern const struct tr_command tr_cmd_info;
+extern const struct tr_command tr_cmd_ls;
+extern const struct tr_command tr_cmd_ping;
+extern const struct tr_command tr_cmd_publish;
+extern const struct tr_command tr_cmd_send;
+extern const struct tr_command tr_cmd_shutdown;
+extern const struct tr_command tr_cmd_spawn;
+extern const struct tr_command tr_cmd_stop;
+extern const struct tr_command tr_cmd_unpublish;
+extern const struct tr_command tr_cmd_version;
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/command/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FIRST_MS 1000
+#define AGAIN_MS 200
+
+static void set_next(struct tr_progress *progress, const struct timespec *now, long ms) {
+        progress->next = *now;
+        progress->next.tv_sec += ms / 1000;
+        progress->next.tv_nsec += ms % 1000 * 1000000L;
+        if (progress->next.tv_nsec >= 1000000000L) {
+                progress->next.tv_nsec -= 1000000000L;
+                progress->next.tv_sec++;
+        }
+}
+
+void tr_progress_update(struct tr_progress *progress, uint64_t lines) {
+        struct timespec now;
+
+        if (progress->has_begun && !progress->is_terminal)
+                return;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (!progress->has_begun) {
+                progress->has_begun = true;
+                progress->is_terminal = isatty(STDERR_FILENO);
+                set_next(progress, &now, FIRST_MS);
+        }
+        if (now.tv_sec < progress->next.tv_sec ||
+            (now.tv_sec == progress->next.tv_sec && now.tv_nsec < progress->next.tv_nsec))
+                return;
+        fprintf(stderr, "\r%" PRIu64 " lines", lines);
+        progress->is_shown = true;
+        set_next(progress, &now, AGAIN_MS);
+}
+
+void tr_progress_clear(struct tr_progress *progress) {
+        if (progress->is_shown)
+                fputs("\r\033[K", stderr);
+        progress->is_shown = false;
+}
