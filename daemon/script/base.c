@@ -64,8 +64,11 @@ static int print(lua_State *L) {
 static int load(lua_State *L) {
         bool has_environment = lua_gettop(L) >= 4;
 
-        if (!lua_isnoneornil(L, 3) && !strchr(luaL_checkstring(L, 3), 't'))
-                return luaL_error(L, "load: only text chunks are loaded");
+        if (!lua_isnoneornil(L, 3) && !strchr(luaL_checkstring(L, 3), 't')) {
+                lua_pushnil(L);
+                lua_pushliteral(L, "only text chunks are loaded");
+                return 2;
+        }
         lua_settop(L, has_environment ? 4 : 3);
         lua_pushliteral(L, "t");
         lua_replace(L, 3);

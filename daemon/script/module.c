@@ -75,9 +75,9 @@ static bool try_candidate(lua_State *L, const char *name, size_t root_len, int t
         status = tr_source_load(L, fd, lua_tostring(L, -1), &error);
         close(fd);
         if (error)
-                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` is not loaded: %s: %s", name, path, strerrordesc_np(error));
+                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s: %s", name, path, strerrordesc_np(error));
         if (status != LUA_OK)
-                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` is not loaded: %s", name, lua_tostring(L, -1));
+                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s", name, lua_tostring(L, -1));
         lua_replace(L, -2);
         lua_insert(L, -2);
         return true;

@@ -75,8 +75,10 @@ static int library_find(lua_State *L) {
         name = check_name(L, "find", &len);
         lua_pushcfunction(L, push_found);
         target = tr_registry_find_name(registry_of(L), name, len);
-        if (!target)
-                return 0;
+        if (!target) {
+                lua_pushnil(L);
+                return 1;
+        }
         lua_pushlightuserdata(L, target);
         status = lua_pcall(L, 1, 1, 0);
         tr_target_unref(target);
