@@ -12,7 +12,6 @@
 
 #include "daemon/script/vm.h"
 
-#include <errno.h>
 #include <lualib.h>
 #include <stdlib.h>
 
@@ -85,7 +84,7 @@ int tr_vm_open(struct tr_actor *actor, struct tr_vm **ret_vm) {
 
         vm = calloc(1, sizeof(*vm));
         if (!vm)
-                return tr_error_origin(-ENOMEM);
+                return TR_VM_NO_ROOM;
         vm->actor = actor;
         vm->script = actor->target.system->behaviour_shared;
         tr_list_init(&vm->tasks);
@@ -107,7 +106,7 @@ int tr_vm_open(struct tr_actor *actor, struct tr_vm **ret_vm) {
                 }
         }
         tr_vm_close(vm);
-        return tr_error_origin(-ENOMEM);
+        return TR_VM_NO_ROOM;
 }
 
 void tr_vm_close(struct tr_vm *vm) {

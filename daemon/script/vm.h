@@ -99,8 +99,11 @@ static inline struct tr_vm *tr_vm_of(lua_State *L) {
         return (struct tr_vm *)(*(uintptr_t *)lua_getextraspace(L) & ~TR_VM_AWAITING);
 }
 
-/* Opens a VM with its libraries, no code loaded; the actor must not be NULL. 0, or -ENOMEM where the ceiling or the machine
- * has no room for it. */
+enum {
+        TR_VM_NO_ROOM = 1, /* under the ceiling, or on the machine */
+};
+
+/* Opens a VM with its libraries, no code loaded. 0 or TR_VM_NO_ROOM. */
 TR_MUST_CHECK int tr_vm_open(struct tr_actor *actor, struct tr_vm **ret_vm);
 /* Runs no code of the actor. NULL and half-opened ones are fine. */
 void tr_vm_close(struct tr_vm *vm);
