@@ -79,8 +79,7 @@ static char *text_of_value(const void *value, size_t bytes) {
         return text;
 }
 
-/* The text of one of a failure's own pairs, NULL where it has none. */
-static char *failure_field(const struct tr_failure *failure, const char *key) {
+char *lua_failure_field(const struct tr_failure *failure, const char *key) {
         struct tr_reader reader = tr_reader(failure->extra.data, failure->extra.len);
         struct tr_token token;
         char *text;
@@ -99,7 +98,7 @@ static char *failure_field(const struct tr_failure *failure, const char *key) {
 }
 
 static char *text_of_failure(const struct tr_failure *failure, enum tr_ran ran) {
-        char *kind = failure_field(failure, "kind"), *text = NULL;
+        char *kind = lua_failure_field(failure, "kind"), *text = NULL;
 
         if (kind)
                 kind[strlen(kind) - 1] = 0;
@@ -109,13 +108,23 @@ static char *text_of_failure(const struct tr_failure *failure, enum tr_ran ran) 
         return text;
 }
 
+/* Takes the folder out of the paths in a text. */
+static char *without_folder(const struct lua_fixture *fixture, char *text) {
+        size_t len = strlen(fixture->directory) + 1;
+        char *at;
+
+        while ((at = strstr(text, fixture->directory)))
+                memmove(at, at + len, strlen(at + len) + 1);
+        return text;
+}
+
 /* the asker */
 
 static void settle(struct tr_asker *asker, char *text, struct tr_failure *failure) {
         struct lua_asked *asked = (struct lua_asked *)asker;
         struct lua_fixture *fixture = asked->fixture;
 
-        asked->text = text;
+        asked->text = without_folder(fixture, text);
         asked->failure = tr_failure_ref(failure);
         atomic_store(&asked->settled, true);
         sem_post(&fixture->woken);
@@ -340,4 +349,17 @@ struct tr_target *lua_fixture_spawn(struct lua_fixture *fixture, const char *act
         failure = tr_actor_spawn(fixture->system, fixture->system->daemon_session, &chosen, init, &target, NULL);
         ck_assert_msg(!failure, "spawn: %s", failure ? failure->message : "");
         return target;
+}
+
+void lua_expect(struct lua_fixture *fixture, const char *before, const char *body, const char *expected) {
+        struct tr_target *target;
+        char *module = NULL;
+
+        ck_assert_int_ge(asprintf(&module, "%s\nlocal A = troupe.actor 'A'\nfunction A.async:run()\n%s\nend", before, body), 0);
+        lua_fixture_module(fixture, "m", module);
+        free(module);
+        target = lua_fixture_spawn(fixture, "m:A", NULL);
+        ck_assert_answer(fixture, target, "run", expected);
+        target->ops->stop(target, TR_STOP_ASKED, TR_NEVER);
+        tr_target_unref(target);
 }

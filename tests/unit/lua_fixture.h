@@ -15,7 +15,7 @@
  * test's own, and questions whose answers come as text.
  *
  * A question is answered with the value as JSON has it (strings in quotes), or with "CODE/RAN: MESSAGE". In what is a fault
- * the kind stands behind the code: "fault(heap)/yes: ...".
+ * the kind stands behind the code: "fault(heap)/yes: ...". Of the paths of modules only the names are told.
  */
 struct lua_fixture {
         struct tr_script script;
@@ -74,5 +74,14 @@ void lua_run_until(struct lua_fixture *fixture, bool (*condition)(void *userdata
                 ck_assert_str_eq(end_, expected);                              \
                 free(end_);                                                    \
         } while (0)
+
+/*
+ * Runs `body` as the asynchronous handler `run` of an actor of its own, whose module, `m`, begins with `before`, and checks what
+ * that comes to; the actor is stopped, orderly, after.
+ */
+void lua_expect(struct lua_fixture *fixture, const char *before, const char *body, const char *expected);
+
+/* A field of how it failed, as JSON has it; NULL where there is none. Freed by the caller. */
+char *lua_failure_field(const struct tr_failure *failure, const char *key);
 
 #endif

@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+/* Seconds that one test may take; a program that needs more defines it before this is included. */
+#ifndef SUITE_TIMEOUT_S
+#define SUITE_TIMEOUT_S 4
+#endif
+
 /* Runs a suite of one case; answers what main() returns. */
 static inline int suite_run(const char *name, const TTest *const *tests, size_t count) {
         Suite *suite = suite_create(name);
@@ -13,6 +18,7 @@ static inline int suite_run(const char *name, const TTest *const *tests, size_t 
         SRunner *runner;
         int failed;
 
+        tcase_set_timeout(tcase, SUITE_TIMEOUT_S);
         for (size_t i = 0; i < count; i++)
                 tcase_add_test(tcase, tests[i]);
         suite_add_tcase(suite, tcase);
