@@ -245,16 +245,30 @@ static void on_writable(int fd, short what, void *userdata) {
         tr_connection_attend(connection);
 }
 
+static void connection_pause(struct tr_connection *connection) {
+        connection->paused = true;
+        event_del(&connection->read_event);
+}
+
 /* Reads on, from where it stopped. The event is made active by hand: whole frames may be there already, of which no socket
  * would tell. */
 static void connection_resume(struct tr_connection *connection) {
-        connection->paused = false;
-        if (connection->eof)
-                return;
-        if (event_add(&connection->read_event, NULL) < 0)
+        if (connection->paused && event_add(&connection->read_event, NULL) < 0)
                 tr_connection_doom(connection, no_events);
         else if (connection->retained)
                 event_active(&connection->read_event, EV_READ, 0);
+        connection->paused = false;
+}
+
+/* Who does not read answers is not read from. */
+static void connection_watch_input(struct tr_connection *connection) {
+        if (connection->eof)
+                return;
+        bool congested = tr_connection_is_congested(connection);
+        if (congested && !connection->paused)
+                connection_pause(connection);
+        else if (!congested && (connection->paused || connection->retained))
+                connection_resume(connection);
 }
 
 static void connection_log_doom(struct tr_connection *connection, const char *why) {
@@ -283,8 +297,7 @@ void tr_connection_attend(struct tr_connection *connection) {
                 return;
         }
         connection_watch_output(connection, blocked, sent_total);
-        if (connection->paused && !tr_connection_is_congested(connection))
-                connection_resume(connection);
+        connection_watch_input(connection);
 }
 
 static void on_work(struct tr_work *work) {

@@ -8,14 +8,20 @@
 #include "config.h"
 
 #include <errno.h>
-#include <event2/event.h>
 
+#include "daemon/base/log.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/dispatch.h"
 #include "daemon/io/server_internal.h"
 
 /* From here on what comes is thrown away. What came before is served, and the connection ends then. */
 static void receive_bad(struct tr_connection *connection, const struct tr_refusal *refusal) {
+        struct tr_log_context context = {
+                .has_peer = true,
+                .peer_uid = connection->peer.uid,
+                .peer_pid = connection->peer.pid,
+        };
+        tr_log_with(TR_LOG_DEBUG, &context, "what a connection sent is no frame: it ends");
         tr_dispatch_bad(connection, refusal);
         connection->bad = true;
         tr_connection_set_ended(connection);
@@ -64,10 +70,6 @@ static void receive_piece(struct tr_connection *connection, const uint8_t *data,
         if (tr_input_keep(&connection->input, data + done, bytes - done) < 0)
                 tr_connection_doom(connection, "out of memory for what it sends");
         connection->retained = !all && done < bytes;
-        if (!connection->paused && tr_connection_is_congested(connection)) {
-                connection->paused = true;
-                event_del(&connection->read_event);
-        }
 }
 
 static void receive(struct tr_connection *connection) {

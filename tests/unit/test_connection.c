@@ -430,6 +430,34 @@ START_TEST(who_does_not_read_is_not_read_from_and_loses_nothing) {
 }
 END_TEST
 
+START_TEST(a_piece_of_requests_with_large_answers_is_served_as_they_are_read) {
+        enum { ACTORS = 30, REQUESTS = 2000 };
+        struct tr_server_limits limits = io_fixture_limits();
+        limits.output_bytes = 1 << 20; /* much less than all answers together */
+        begin_with(&limits);
+        for (int i = 0; i < ACTORS; i++)
+                io_client_spawn(&client, "worker");
+        struct tr_writer writer = TR_WRITER_INIT;
+        for (uint32_t i = 0; i < REQUESTS; i++) {
+                tr_write_array(&writer, 4);
+                tr_write_int(&writer, 0);
+                tr_write_uint(&writer, i);
+                tr_write_text(&writer, "list");
+                tr_write_array(&writer, 0);
+        }
+        io_client_send(&client, writer.data, writer.len);
+        tr_writer_deinit(&writer);
+        for (int i = 0; i < REQUESTS; i++) {
+                int id;
+                ck_assert_int_eq(sscanf(io_client_hear(&client), "[1,%d,nil,[{", &id), 1);
+                ck_assert_int_eq(id, i);
+        }
+        io_client_say(&client, "[0,1,'ping',[]]");
+        io_client_expect(&client, "[1,1,nil,'pong']");
+        end();
+}
+END_TEST
+
 START_TEST(who_never_reads_is_closed) {
         struct tr_server_limits limits = io_fixture_limits();
         limits.stalled_ns = 50 * TR_NS_PER_MS;
@@ -543,6 +571,7 @@ suite_main("connection", answers_what_the_loop_knows, says_what_is_wrong_with_a_
            a_peer_that_goes_while_it_is_owed_an_answer_is_let_go, garbage_ends_the_connection_after_what_came_before,
            a_refused_frame_is_passed_over, too_many_requests_are_busy, a_full_mailbox_refuses_and_gives_way,
            a_message_too_large_for_the_mailbox_leaves_the_others, an_answer_waits_for_no_long_handler,
-           who_does_not_read_is_not_read_from_and_loses_nothing, who_never_reads_is_closed,
+           who_does_not_read_is_not_read_from_and_loses_nothing,
+           a_piece_of_requests_with_large_answers_is_served_as_they_are_read, who_never_reads_is_closed,
            more_output_than_allowed_is_the_end, one_connection_too_many_is_told, a_frame_may_come_in_any_pieces,
            shutdown_is_told, refused_notifications_are_counted);
