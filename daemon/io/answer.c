@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answering: how what an actor returns gets into a connection's output, and from there into the socket, on the actor's own
- * thread.
+ * Answering: how what an actor returns gets into a connection's output, and from there into the socket, on the
+ * actor's own thread.
  *
- * The loop thread takes over only where the socket is full (`blocked`), where nobody reads any more, or where the last answer
- * of a connection that has ended was sent: then it is told to attend. Whoever answers never waits.
+ * The loop thread takes over only where the socket is full (`blocked`), where nobody reads any more, or where the
+ * last answer of a connection that has ended was sent: then it is told to attend. Whoever answers never waits.
  */
 #include "config.h"
 
@@ -28,8 +28,8 @@ void tr_connection_call_loop_locked(struct tr_connection *connection) {
                 tr_connection_unref(connection);
 }
 
-/* Ends the writing of one response. Where there is no memory for it, there may be for a short one that says so; where not even
- * that can be said, the connection has to end: a request without an answer would be waited for without end. */
+/* Ends the writing of one response. Where there is no memory for it, there may be for a short one that says so; where
+ * not even that can be said, the connection has to end: a request without an answer would be waited for without end. */
 static void response_end_locked(struct tr_connection *connection, uint32_t id, const struct tr_response_form *form,
                                 size_t begin) TR_REQUIRES(connection->lock) {
         struct tr_output *output = &connection->output;
@@ -76,8 +76,8 @@ static struct tr_connection *connection_of(struct tr_asker *asker) {
 }
 
 static void write_too_large(struct tr_connection *connection, uint32_t id, const struct tr_response_form *form) {
-        struct tr_failure *failure = tr_failure_new(TR_CODE_TOO_LARGE, "the answer is larger than limits.frame allows (%zu bytes)",
-                                                    connection->frame_max);
+        struct tr_failure *failure = tr_failure_new(
+                TR_CODE_TOO_LARGE, "the answer is larger than limits.frame allows (%zu bytes)", connection->frame_max);
         tr_response_write_failure(&connection->output.writer, id, form, failure, TR_RAN_YES);
         tr_failure_unref(failure);
 }

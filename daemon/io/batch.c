@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches. A message may be answered, and freed, as soon as it is posted; so all that is needed of it after that is in its
- * entry.
+ * Batches. A message may be answered, and freed, as soon as it is posted; so all that is needed of it after that is
+ * in its entry.
  */
 #include "config.h"
 
@@ -75,7 +75,8 @@ static void batch_expect(struct tr_batch *batch, struct tr_list *refused) {
         batch->count = kept;
 }
 
-/* Drops messages that nobody waits for any more; not under the lock, since each may hold the connection's last reference. */
+/* Drops messages that nobody waits for any more; not under the lock, since each may hold the connection's last
+ * reference. */
 static void drop_all(struct tr_list *messages) {
         struct tr_message *message;
         tr_list_for_each(message, messages, link) {

@@ -5,11 +5,11 @@
  *      open  --end of input-->  ended  --nothing pending, all sent-->  closed
  *        \------------------- doom, or nobody is there any more -------/
  *
- * A peer that closes its side for writing is still answered, and so is one that sends what is no frame: what came before it
- * is served. One that has gone ends the connection as soon as everything that it has sent is read.
+ * A peer that closes its side for writing is still answered, and so is one that sends what is no frame: what came
+ * before it is served. One that has gone ends the connection as soon as everything that it has sent is read.
  *
- * While a connection has ended there is nothing to read, but its socket stays readable for ever; the events then become
- * edge-triggered ones, which say once when the rest of it is closed too.
+ * While a connection has ended there is nothing to read, but its socket stays readable for ever; the events then
+ * become edge-triggered ones, which say once when the rest of it is closed too.
  */
 #include "config.h"
 
@@ -30,8 +30,8 @@
 #include "daemon/core/system.h"
 #include "daemon/io/server_internal.h"
 
-/* What is read and thrown away at most when a connection is closed while something lies unread: the kernel tells a peer whose
- * bytes were not read of a reset, and may take answers away from it. */
+/* What is read and thrown away at most when a connection is closed while something lies unread: the kernel tells a
+ * peer whose bytes were not read of a reset, and may take answers away from it. */
 #define DISCARD_READS 16
 
 static const char no_events[] = "out of memory for its events";
@@ -72,7 +72,8 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         tr_work_init(&connection->work, on_work);
         tr_input_init(&connection->input, server->limits.frame_bytes);
         connection->frame_max = connection->input.scanner.frame_max;
-        event_assign(&connection->read_event, base, take_fd, EV_READ | EV_PERSIST, tr_connection_on_readable, connection);
+        event_assign(&connection->read_event, base, take_fd, EV_READ | EV_PERSIST, tr_connection_on_readable,
+                     connection);
         event_assign(&connection->write_event, base, take_fd, EV_WRITE | EV_PERSIST, on_writable, connection);
         *ret_connection = connection;
         return 0;
@@ -97,8 +98,8 @@ void tr_connection_unref(struct tr_connection *connection) {
         free(connection);
 }
 
-/* Its requests are nobody's any more. What is queued of them never runs; what it was starting belongs to its session, or was
- * detached and lives on. */
+/* Its requests are nobody's any more. What is queued of them never runs; what it was starting belongs to its session,
+ * or was detached and lives on. */
 static void settle_all(struct tr_message *chain) {
         while (chain) {
                 struct tr_message *next = chain->ask.next;
@@ -250,8 +251,8 @@ static void connection_pause(struct tr_connection *connection) {
         event_del(&connection->read_event);
 }
 
-/* Reads on, from where it stopped. The event is made active by hand: whole frames may be there already, of which no socket
- * would tell. */
+/* Reads on, from where it stopped. The event is made active by hand: whole frames may be there already, of which no
+ * socket would tell. */
 static void connection_resume(struct tr_connection *connection) {
         if (connection->paused && event_add(&connection->read_event, NULL) < 0)
                 tr_connection_doom(connection, no_events);
@@ -287,7 +288,8 @@ void tr_connection_attend(struct tr_connection *connection) {
         const char *doom = connection->doom;
         bool blocked = output->blocked;
         uint64_t sent_total = output->sent_total;
-        bool over = connection->ended && (output->broken || (connection->pending.count == 0 && !tr_output_waiting(output)));
+        bool over =
+                connection->ended && (output->broken || (connection->pending.count == 0 && !tr_output_waiting(output)));
         tr_lock_release(&connection->lock);
 
         if (doom)

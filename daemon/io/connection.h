@@ -23,12 +23,13 @@ struct tr_server;
 struct tr_session;
 
 /*
- * One connection. The loop thread reads, routes, and keeps what belongs to receiving; whoever answers a request (the thread
- * of the actor, mostly) takes it out of `pending`, writes to `output` and sends, all under the connection's lock. Under it
- * only the locks of `unsent` and the loop are acquired, and never another connection's or a mailbox's.
+ * One connection. The loop thread reads, routes, and keeps what belongs to receiving; whoever answers a request (the
+ * thread of the actor, mostly) takes it out of `pending`, writes to `output` and sends, all under the connection's
+ * lock. Under it only the locks of `unsent` and the loop are acquired, and never another connection's or a mailbox's.
  *
- * It is reference-counted: each request that is not put away holds a reference (it is the message's asker), so that it may
- * outlive its socket. What is left of it then is closed: it takes no answers, and reaches neither server nor loop.
+ * It is reference-counted: each request that is not put away holds a reference (it is the message's asker), so that
+ * it may outlive its socket. What is left of it then is closed: it takes no answers, and reaches neither server nor
+ * loop.
  */
 struct tr_connection {
         struct tr_asker asker; /* of its requests */
@@ -46,24 +47,24 @@ struct tr_connection {
         struct event read_event;
         struct event write_event;
         struct tr_input input;
-        struct tr_session *session; /* what it spawned; NULL until it spawns */
-        struct tr_response_form form; /* of what is received from now on */
-        uint64_t timeout_ns;          /* of its requests that name none; TR_NEVER: none */
-        struct tr_timer deadline_timer; /* fires at armed_ns: at the earliest deadline of what is pending, or before it */
-        uint64_t armed_ns;
+        struct tr_session *session;     /* what it spawned; NULL until it spawns */
+        struct tr_response_form form;   /* of what is received from now on */
+        uint64_t timeout_ns;            /* of its requests that name none; TR_NEVER: none */
+        struct tr_timer deadline_timer; /* fires at armed_ns */
+        uint64_t armed_ns;              /* the earliest deadline of what is pending, or before it */
         struct tr_timer stall_timer;
         uint64_t stalled_at_ns; /* while it is blocked: when it will have been for too long */
         uint64_t sent_before;   /* of its output, when it was last looked at */
-        bool eof;      /* the peer has closed at least its side for writing */
-        bool writing;  /* the write event is added: the socket was full */
-        bool paused;   /* not read from until its output is read */
+        bool eof;               /* the peer has closed at least its side for writing */
+        bool writing;           /* the write event is added: the socket was full */
+        bool paused;            /* not read from until its output is read */
         bool retained; /* what is kept of the input may hold whole frames: it stopped there when it was paused */
         bool bad;      /* what comes is no frames: it is read and thrown away */
         bool answered; /* the loop wrote to its output in this round */
 
         struct tr_lock lock;
-        int fd TR_GUARDED_BY(lock); /* -1: closed. The loop thread may read it without the lock */
-        bool ended TR_GUARDED_BY(lock);  /* nothing more is received: closed when nothing is pending and all is sent */
+        int fd TR_GUARDED_BY(lock);     /* -1: closed. The loop thread may read it without the lock */
+        bool ended TR_GUARDED_BY(lock); /* nothing more is received: closed when nothing is pending and all is sent */
         const char *doom TR_GUARDED_BY(lock); /* why it is to be closed at once; NULL: it is not */
         struct tr_pending pending TR_GUARDED_BY(lock);
         struct tr_output output TR_GUARDED_BY(lock);

@@ -132,18 +132,20 @@ static struct tr_failure *refusal_failure(const struct tr_connection *connection
         case TR_REFUSAL_TOO_DEEP:
                 return tr_failure_new(TR_CODE_NOT_SENDABLE, "nested deeper than %d levels", TR_NESTING_MAX);
         case TR_REFUSAL_BIG_INTEGER:
-                return tr_failure_new(TR_CODE_NOT_SENDABLE, "a message may not carry an integer above 2^63-1: `%s` is one", path);
+                return tr_failure_new(TR_CODE_NOT_SENDABLE,
+                                      "a message may not carry an integer above 2^63-1: `%s` is one", path);
         case TR_REFUSAL_EXT_TYPE:
                 return tr_failure_new(TR_CODE_NOT_SENDABLE, "extension type %d is not known here: `%s` is of that type",
                                       refusal->ext_type, path);
         case TR_REFUSAL_EXT_PAYLOAD:
-                return tr_failure_new(TR_CODE_NOT_SENDABLE, "`%s` is of extension type %d, but its payload is not", path,
-                                      refusal->ext_type);
+                return tr_failure_new(TR_CODE_NOT_SENDABLE, "`%s` is of extension type %d, but its payload is not",
+                                      path, refusal->ext_type);
         case TR_REFUSAL_NIL_KEY:
                 return tr_failure_new(TR_CODE_NOT_SENDABLE, "a map may not have a nil key: `%s` has one", path);
         case TR_REFUSAL_KEY:
                 return tr_failure_new(TR_CODE_NOT_SENDABLE,
-                                      "a map's keys may be strings, integers, floats and booleans: `%s` has another", path);
+                                      "a map's keys may be strings, integers, floats and booleans: `%s` has another",
+                                      path);
         case TR_REFUSAL_NONE:
                 break;
         }

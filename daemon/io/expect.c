@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pending requests of a connection: how one becomes pending, and how the connection itself gives one up, by a cancel or a
- * deadline.
+ * Pending requests of a connection: how one becomes pending, and how the connection itself gives one up, by a cancel
+ * or a deadline.
  *
- * Giving up settles the message, so it competes with the actor: where the handler has not been entered it never is, and where
- * the answer is on its way it wins. One that started an actor (spawn) kills it: nobody would ever have its handle.
+ * Giving up settles the message, so it competes with the actor: where the handler has not been entered it never is,
+ * and where the answer is on its way it wins. One that started an actor (spawn) kills it: nobody would ever have its
+ * handle.
  */
 #include "config.h"
 
@@ -14,8 +15,8 @@
 #include "daemon/io/connection.h"
 #include "daemon/io/server_internal.h"
 
-/* From now on a deadline that soon is noticed. The timer only ever moves to an earlier time; where what it was set for is
- * answered before, it fires once for nothing. */
+/* From now on a deadline that soon is noticed. The timer only ever moves to an earlier time; where what it was set
+ * for is answered before, it fires once for nothing. */
 static struct tr_failure *connection_arm(struct tr_connection *connection, uint64_t deadline_ns) {
         if (deadline_ns >= connection->armed_ns)
                 return NULL;
@@ -47,7 +48,8 @@ struct tr_failure *tr_connection_expect_locked(struct tr_connection *connection,
         case TR_PENDING_DUPLICATE:
                 return duplicate_failure((uint32_t)message->ask.id);
         case TR_PENDING_FULL:
-                return tr_failure_new(TR_CODE_BUSY, "%u requests are unanswered, and limits.requests allows no more", max);
+                return tr_failure_new(TR_CODE_BUSY, "%u requests are unanswered, and limits.requests allows no more",
+                                      max);
         default:
                 return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for one more request");
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Receiving. Bytes are read into one large buffer that all connections share, and are handled there; a connection has
- * memory of its own only for a frame that has not come to its end. That memory grows with what has really come, never by
- * what a header promises.
+ * memory of its own only for a frame that has not come to its end. That memory grows with what has really come, never
+ * by what a header promises.
  */
 #include "config.h"
 

@@ -10,8 +10,9 @@
 
 /* How much is read at once: one piece per connection and round of the loop. */
 #define TR_PIECE_BYTES ((size_t)256 << 10)
-/* What was kept of an unfinished frame is put in front of the next piece while it is at most so much; a larger one has a
- * buffer of its own, to which is read, so that a frame that comes in small pieces is not copied again and again. */
+/* What was kept of an unfinished frame is put in front of the next piece while it is at most so much; a larger one
+ * has a buffer of its own, to which is read, so that a frame that comes in small pieces is not copied again and
+ * again. */
 #define TR_PIECE_FRONT_BYTES ((size_t)16 << 10)
 
 /* The loop's one buffer that pieces are read into. */
@@ -31,8 +32,8 @@ void tr_input_init(struct tr_input *input, size_t frame_max);
 void tr_input_deinit(struct tr_input *input);
 
 /*
- * Reads once. *ret_data is what was kept and what came, in the piece or in the input's own buffer, until tr_input_keep().
- * Answers what recv() answers; negative errno on failure, and nothing has changed then.
+ * Reads once. *ret_data is what was kept and what came, in the piece or in the input's own buffer, until
+ * tr_input_keep(). Answers what recv() answers; negative errno on failure, and nothing has changed then.
  */
 TR_MUST_CHECK ssize_t tr_input_read(struct tr_input *input, int fd, struct tr_piece *piece, uint8_t **ret_data,
                                     size_t *ret_bytes);

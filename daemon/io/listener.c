@@ -18,8 +18,8 @@
 #include "daemon/io/socket.h"
 
 #define ACCEPTS_PER_ROUND 64
-/* Without a descriptor to be had the socket stays ready, and the loop would turn without end; those who want to connect wait
- * in the backlog meanwhile. */
+/* Without a descriptor to be had the socket stays ready, and the loop would turn without end; those who want to
+ * connect wait in the backlog meanwhile. */
 #define PAUSE_MS 100
 
 static void listener_pause(struct tr_listener *listener, int error) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop. Other threads reach it through one eventfd: they set a flag or put work into a list, and write to it only where
- * nobody has since the loop last looked, so that many who want something cost one wake.
+ * The loop. Other threads reach it through one eventfd: they set a flag or put work into a list, and write to it only
+ * where nobody has since the loop last looked, so that many who want something cost one wake.
  *
- * The flag is cleared before the list is taken: what is posted after that writes again, and what was posted before is in
- * the list.
+ * The flag is cleared before the list is taken: what is posted after that writes again, and what was posted before is
+ * in the list.
  */
 #include "config.h"
 
@@ -28,10 +28,11 @@ struct tr_loop {
         struct event *timer_event;
         int wake_fd;
         struct tr_system *system;
-        _Atomic bool woken; /* written to since the loop last looked */
+        _Atomic bool woken;  /* written to since the loop last looked */
         struct tr_lock lock; /* nothing else is acquired under it */
         struct tr_list work TR_GUARDED_BY(lock);
-        struct tr_list round TR_GUARDED_BY(lock); /* what the present wake runs; what is posted meanwhile has the next */
+        /* What the present wake runs; what is posted meanwhile has its turn in the next. */
+        struct tr_list round TR_GUARDED_BY(lock);
 };
 
 /* Fires what is due and arms the timer for what comes next. */

@@ -13,8 +13,8 @@ struct tr_loop;
 struct tr_system;
 
 /*
- * The loop thread's loop: a libevent base, the system's timers, and work that other threads post. libevent is used by the
- * loop thread alone and takes no locks; all that other threads may do here is said to be for any thread.
+ * The loop thread's loop: a libevent base, the system's timers, and work that other threads post. libevent is used by
+ * the loop thread alone and takes no locks; all that other threads may do here is said to be for any thread.
  */
 
 /* Something to do on the loop thread, part of its user's structure. The link is the loop's. */

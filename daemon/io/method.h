@@ -10,16 +10,16 @@
 #include "daemon/io/request.h"
 
 /*
- * The methods of the protocol, one file each under method/. A method reads its params, does what it is for, and either writes
- * its answer into request->result, or sees to it that it comes later (request->deferred), or answers why not: a failure,
- * which goes to whoever asked.
+ * The methods of the protocol, one file each under method/. A method reads its params, does what it is for, and
+ * either writes its answer into request->result, or sees to it that it comes later (request->deferred), or answers
+ * why not: a failure, which goes to whoever asked.
  */
 struct tr_method {
         const char *name;
         enum tr_role role; /* that it needs */
         uint32_t params_min;
         uint32_t params_max;
-        bool batched;      /* it adds to the batch; before all others the batch is handed over, so that they see what came before */
+        bool batched;      /* it adds to the batch; before others that is handed over, so they see what came before */
         const char *usage; /* its params, for people */
         struct tr_failure *(*run)(struct tr_request *request);
 };

@@ -26,8 +26,8 @@ static const char *const wanted[] = {
 };
 
 /* A whole number above 0, or text that means one. */
-static bool read_quantity(const struct tr_token *token, bool (*parse)(const char *text, size_t len, uint64_t *ret_value),
-                          uint64_t *ret_value) {
+static bool read_quantity(const struct tr_token *token,
+                          bool (*parse)(const char *text, size_t len, uint64_t *ret_value), uint64_t *ret_value) {
         int64_t integer;
         uint64_t value;
         if (tr_token_integer(token, &integer))
@@ -56,7 +56,8 @@ static bool is_line(const char *text, size_t len) {
         return true;
 }
 
-static bool read_text(const struct tr_token *token, bool (*is_valid)(const char *text, size_t len), struct tr_text *ret_text) {
+static bool read_text(const struct tr_token *token, bool (*is_valid)(const char *text, size_t len),
+                      struct tr_text *ret_text) {
         if (!tr_token_is_text(token) || !is_valid((const char *)token->data, token->len))
                 return false;
         *ret_text = (struct tr_text){ (const char *)token->data, token->len };
@@ -93,13 +94,16 @@ static struct tr_failure *unknown_key(const struct tr_request *request, const st
         /* Cut: it may be megabytes long. */
         int len = key->len < TR_NAME_MAX ? (int)key->len : TR_NAME_MAX;
         if (!tr_token_is_text(key) || !tr_utf8_is_valid(key->data, (size_t)len))
-                return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: an option's key has to be a string", request->method->name);
-        return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: unknown option: %.*s", request->method->name, len, (const char *)key->data);
+                return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: an option's key has to be a string",
+                                      request->method->name);
+        return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: unknown option: %.*s", request->method->name, len,
+                              (const char *)key->data);
 }
 
 /* Reads one pair. `seen` has a bit for each option that was there already. */
-static struct tr_failure *read_pair(const struct tr_request *request, struct tr_reader *reader, const struct tr_option *options,
-                                    size_t options_count, uint32_t *seen, void *destination) {
+static struct tr_failure *read_pair(const struct tr_request *request, struct tr_reader *reader,
+                                    const struct tr_option *options, size_t options_count, uint32_t *seen,
+                                    void *destination) {
         struct tr_token key, value;
         size_t i = 0;
         struct tr_reader head;

@@ -9,8 +9,8 @@
 #include "daemon/io/request.h"
 
 /*
- * Option maps: which keys a method takes, of what type, and where their values go, as a table. Unknown keys and wrong values
- * are `bad-request`, naming the key. A key that is nil, or not there, leaves the destination as it was.
+ * Option maps: which keys a method takes, of what type, and where their values go, as a table. Unknown keys and wrong
+ * values are `bad-request`, naming the key. A key that is nil, or not there, leaves the destination as it was.
  */
 enum tr_option_type {
         TR_OPTION_BOOL,  /* bool */

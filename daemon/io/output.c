@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The output of a connection. What was sent is dropped from the front only when nothing is left, or when it is more than
- * half of the buffer: each byte is moved at most once on the average, and a buffer never holds more than twice what waits.
+ * The output of a connection. What was sent is dropped from the front only when nothing is left, or when it is more
+ * than half of the buffer: each byte is moved at most once on the average, and a buffer never holds more than twice
+ * what waits.
  */
 #include "config.h"
 

@@ -9,8 +9,8 @@
 #include "proto/value.h"
 
 /*
- * What a connection has to say and has not said yet: one run of bytes, written at its end and sent from its front. Guarded
- * by its connection's lock.
+ * What a connection has to say and has not said yet: one run of bytes, written at its end and sent from its front.
+ * Guarded by its connection's lock.
  */
 struct tr_output {
         struct tr_writer writer; /* what is appended to */
@@ -39,8 +39,8 @@ static inline size_t tr_output_begin(const struct tr_output *output) {
 }
 
 /*
- * Judges what was appended since tr_output_begin(). 0; -ENOMEM, and it is taken back; -ENOBUFS, and the output is broken,
- * since the peer has left more than max_bytes unread.
+ * Judges what was appended since tr_output_begin(). 0; -ENOMEM, and it is taken back; -ENOBUFS, and the output is
+ * broken, since the peer has left more than max_bytes unread.
  */
 __attribute__((warn_unused_result)) int tr_output_end(struct tr_output *output, size_t begin);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who a peer is comes from the kernel, read once, when it has just connected: a process that changes its ids or hands its
- * socket on later stays who it was. Everything starts as nobody, so that whatever goes wrong takes rights away and gives
- * none.
+ * Who a peer is comes from the kernel, read once, when it has just connected: a process that changes its ids or hands
+ * its socket on later stays who it was. Everything starts as nobody, so that whatever goes wrong takes rights away
+ * and gives none.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pending requests: a hash table whose chains run through the messages themselves, so that taking one in and out allocates
- * nothing but now and then a larger table, and a heap for those with a deadline.
+ * Pending requests: a hash table whose chains run through the messages themselves, so that taking one in and out
+ * allocates nothing but now and then a larger table, and a heap for those with a deadline.
  */
 #include "config.h"
 

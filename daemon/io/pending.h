@@ -19,7 +19,7 @@ struct tr_pending {
         struct tr_message **slots; /* chains through ask.next and ask.pprev */
         unsigned int bits;         /* 1 << bits slots; no slots yet where it is 0 */
         uint32_t count;
-        uint64_t multiplier;       /* random and odd: a peer that chooses its ids cannot choose their slots */
+        uint64_t multiplier;        /* random and odd: a peer that chooses its ids cannot choose their slots */
         struct tr_timers deadlines; /* of those that have one: ask.deadline */
 };
 

@@ -6,8 +6,9 @@
 
 #include "daemon/io/request.h"
 
-/* What `send` and `ask` have in common: target, handler, args, as a message in the batch. `timeout_ns` is for an ask, which is
- * answered by its handler; a send that wants an answer gets nil when it is in the mailbox. NULL, or why not. */
+/* What `send` and `ask` have in common: target, handler, args, as a message in the batch. `timeout_ns` is for an ask,
+ * which is answered by its handler; a send that wants an answer gets nil when it is in the mailbox. NULL, or
+ * why not. */
 struct tr_failure *tr_post_ask(struct tr_request *request, uint64_t timeout_ns);
 struct tr_failure *tr_post_send(struct tr_request *request);
 

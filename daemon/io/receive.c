@@ -2,8 +2,9 @@
 /*
  * Receiving: a piece is read, its frames are handled in place, and what is left of an unfinished one is kept.
  *
- * One piece per connection and round of the loop, whoever has how much to say. A connection that does not read its answers
- * is paused, in the middle of a piece if need be: its requests could otherwise have the daemon write without end.
+ * One piece per connection and round of the loop, whoever has how much to say. A connection that does not read its
+ * answers is paused, in the middle of a piece if need be: its requests could otherwise have the daemon write without
+ * end.
  */
 #include "config.h"
 
@@ -27,8 +28,8 @@ static void receive_bad(struct tr_connection *connection, const struct tr_refusa
         tr_connection_set_ended(connection);
 }
 
-/* Handles frames until the bytes are too few for one more, or the connection is to be paused. Answers how many bytes at the
- * beginning are done with; *ret_all says whether all that could be handled was. */
+/* Handles frames until the bytes are too few for one more, or the connection is to be paused. Answers how many bytes
+ * at the beginning are done with; *ret_all says whether all that could be handled was. */
 static size_t receive_frames(struct tr_connection *connection, const uint8_t *data, size_t bytes, bool *ret_all) {
         struct tr_scanner *scanner = &connection->input.scanner;
         struct tr_frame frame;

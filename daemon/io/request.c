@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the parameters of a request. The frame scanner has been over them: what is read here is well formed, so lengths
- * and counts may be trusted, and only types are judged.
+ * Reading the parameters of a request. The frame scanner has been over them: what is read here is well formed, so
+ * lengths and counts may be trusted, and only types are judged.
  */
 #include "config.h"
 
@@ -61,11 +61,12 @@ struct tr_failure *tr_request_read_params(struct tr_request *request, const stru
 }
 
 struct tr_failure *tr_request_bad_param(const struct tr_request *request, uint32_t index, const char *wanted) {
-        return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: param %u has to be %s (%s %s)", request->method->name, index + 1, wanted,
-                              request->method->name, request->method->usage);
+        return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: param %u has to be %s (%s %s)", request->method->name,
+                              index + 1, wanted, request->method->name, request->method->usage);
 }
 
-struct tr_failure *tr_request_text(const struct tr_request *request, uint32_t index, const char **ret_text, size_t *ret_len) {
+struct tr_failure *tr_request_text(const struct tr_request *request, uint32_t index, const char **ret_text,
+                                   size_t *ret_len) {
         const struct tr_token *token = &request->params[index].token;
         if (!tr_token_is_text(token))
                 return tr_request_bad_param(request, index, "a string");
@@ -74,7 +75,8 @@ struct tr_failure *tr_request_text(const struct tr_request *request, uint32_t in
         return NULL;
 }
 
-struct tr_failure *tr_request_name(const struct tr_request *request, uint32_t index, const char **ret_name, size_t *ret_len) {
+struct tr_failure *tr_request_name(const struct tr_request *request, uint32_t index, const char **ret_name,
+                                   size_t *ret_len) {
         const char *name;
         size_t len;
         struct tr_failure *failure = tr_request_text(request, index, &name, &len);
@@ -140,10 +142,12 @@ struct tr_failure *tr_request_check_reach(const struct tr_request *request, stru
         const struct tr_connection *connection = request->connection;
         if ((connection->roles & TR_ROLE_OPERATE) || target->owner_uid == connection->peer.uid)
                 return NULL;
-        return tr_failure_new(TR_CODE_DENIED, "%s of what another user started needs the role operate", request->method->name);
+        return tr_failure_new(TR_CODE_DENIED, "%s of what another user started needs the role operate",
+                              request->method->name);
 }
 
-struct tr_failure *tr_request_own_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target) {
+struct tr_failure *tr_request_own_target(const struct tr_request *request, uint32_t index,
+                                         struct tr_target **ret_target) {
         struct tr_target *target;
         struct tr_failure *failure = tr_request_target(request, index, &target);
         if (failure)

@@ -52,22 +52,25 @@ struct tr_failure *tr_request_bad_param(const struct tr_request *request, uint32
         __attribute__((returns_nonnull));
 
 /* A parameter that is text: NULL with the output set, or bad-request. */
-struct tr_failure *tr_request_text(const struct tr_request *request, uint32_t index, const char **ret_text, size_t *ret_len);
+struct tr_failure *tr_request_text(const struct tr_request *request, uint32_t index, const char **ret_text,
+                                   size_t *ret_len);
 /* One that is a name. */
-struct tr_failure *tr_request_name(const struct tr_request *request, uint32_t index, const char **ret_name, size_t *ret_len);
+struct tr_failure *tr_request_name(const struct tr_request *request, uint32_t index, const char **ret_name,
+                                   size_t *ret_len);
 /* One that is an array: its elements, one behind another, and how many. */
 struct tr_failure *tr_request_array(const struct tr_request *request, uint32_t index, struct tr_span *ret_elements,
                                     uint32_t *ret_count);
 
 /*
- * One that is a target: a handle, its text, or a published name. NULL and a new reference; or bad-request, not-found (a name
- * that nobody has), not-running (a handle that nothing has any more).
+ * One that is a target: a handle, its text, or a published name. NULL and a new reference; or bad-request, not-found
+ * (a name that nobody has), not-running (a handle that nothing has any more).
  */
 struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target);
 /* NULL, or denied: what others started is reached with the role `operate` only. */
 struct tr_failure *tr_request_check_reach(const struct tr_request *request, struct tr_target *target);
 /* Both. */
-struct tr_failure *tr_request_own_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target);
+struct tr_failure *tr_request_own_target(const struct tr_request *request, uint32_t index,
+                                         struct tr_target **ret_target);
 
 /* Makes the message of a request that is answered later pending; of a notification, nothing. NULL, or why not. */
 struct tr_failure *tr_request_expect(struct tr_request *request, struct tr_message *message, uint64_t timeout_ns);

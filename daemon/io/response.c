@@ -32,7 +32,8 @@ void tr_response_write_handle_result(struct tr_writer *writer, uint32_t id, enum
         tr_response_write_handle(writer, values, handle);
 }
 
-/* What a failure adds may hold typed values (a handler may raise a handle): a connection that wants none gets them plain. */
+/* What a failure adds may hold typed values (a handler may raise a handle): a connection that wants none gets them
+ * plain. */
 static void write_plain_map(struct tr_writer *writer, const struct tr_failure *failure, enum tr_ran ran) {
         struct tr_writer typed = TR_WRITER_INIT;
         tr_failure_write_map(failure, ran, &typed);

@@ -145,7 +145,8 @@ static void server_log_over_limit(struct tr_server *server, uid_t uid) {
         if (server->over_limit_logged_ns && now_ns - server->over_limit_logged_ns < OVER_LIMIT_LOG_NS)
                 return;
         server->over_limit_logged_ns = now_ns;
-        tr_log(TR_LOG_WARNING, "a connection of user %u is refused: limits.connections or connections_per_user is reached (%lu so far)",
+        tr_log(TR_LOG_WARNING,
+               "a connection of user %u is refused: limits.connections or connections_per_user is reached (%lu so far)",
                (unsigned int)uid, (unsigned long)server->over_limit_total);
 }
 

@@ -13,8 +13,8 @@ struct tr_server;
 struct tr_system;
 
 /*
- * The socket side of the daemon: its listeners, its connections, and the methods they answer. All of it belongs to the loop
- * thread; actors' threads meet it in a connection's output only.
+ * The socket side of the daemon: its listeners, its connections, and the methods they answer. All of it belongs to
+ * the loop thread; actors' threads meet it in a connection's output only.
  */
 
 /* What the configuration's `limits` say to the socket side. */
@@ -42,7 +42,7 @@ struct tr_listen {
         const char *path;
         mode_t mode;
         const char *group;     /* who may connect, beside the owner */
-        bool group_configured; /* it has to exist; else it is taken where it is to be had, and the socket is 0600 where not */
+        bool group_configured; /* it has to exist; else the socket is 0600 where it is not to be had */
 };
 
 /* Why there is no listening socket. The log says more. */

@@ -2,10 +2,10 @@
 /*
  * The daemon's own socket.
  *
- * A lock file beside it decides who may have the path; it is never removed, since a lock on a file that is gone protects
- * nothing. A socket that is there all the same (somebody else's, or one left behind by a daemon that was killed) is removed
- * only where a connection to it is refused. Between bind() and listen() nobody can connect, and that is when mode and group
- * are set.
+ * A lock file beside it decides who may have the path; it is never removed, since a lock on a file that is gone
+ * protects nothing. A socket that is there all the same (somebody else's, or one left behind by a daemon that was
+ * killed) is removed only where a connection to it is refused. Between bind() and listen() nobody can connect, and
+ * that is when mode and group are set.
  */
 #include "config.h"
 
@@ -114,7 +114,8 @@ static int set_access(const struct tr_listen *listen) {
         mode_t mode = listen->mode;
         bool given = listen->group && find_group(listen->group, &gid) && chown(listen->path, (uid_t)-1, gid) == 0;
         if (!given && listen->group_configured) {
-                tr_log(TR_LOG_ERROR, "%s: the group %s is missing, or may not be given to it", listen->path, listen->group);
+                tr_log(TR_LOG_ERROR, "%s: the group %s is missing, or may not be given to it", listen->path,
+                       listen->group);
                 return TR_LISTEN_NO_GROUP;
         }
         if (!given) {
@@ -132,7 +133,8 @@ static int bind_and_listen(const struct tr_listen *listen_, const struct sockadd
         if (fd < 0)
                 return tr_error_origin(-errno);
         if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
-                return complain("cannot bind", listen_->path, errno == EADDRINUSE ? TR_LISTEN_IN_USE : TR_LISTEN_BAD_PATH);
+                return complain("cannot bind", listen_->path,
+                                errno == EADDRINUSE ? TR_LISTEN_IN_USE : TR_LISTEN_BAD_PATH);
         int r = set_access(listen_);
         if (r == 0 && listen(fd, BACKLOG) < 0)
                 r = tr_error_origin(-errno);
@@ -171,7 +173,8 @@ static bool option_is(int fd, int option, int wanted) {
 }
 
 int tr_socket_check(int fd) {
-        if (!option_is(fd, SO_DOMAIN, AF_UNIX) || !option_is(fd, SO_TYPE, SOCK_STREAM) || !option_is(fd, SO_ACCEPTCONN, 1)) {
+        if (!option_is(fd, SO_DOMAIN, AF_UNIX) || !option_is(fd, SO_TYPE, SOCK_STREAM) ||
+            !option_is(fd, SO_ACCEPTCONN, 1)) {
                 tr_log(TR_LOG_ERROR, "descriptor %d, which was passed, is no listening Unix stream socket", fd);
                 return TR_LISTEN_BAD_FD;
         }

@@ -2,10 +2,10 @@
 /*
  * The tick that sends what was left unsent.
  *
- * An entry stays listed until a tick comes by, also when its answers have been sent meanwhile: so an actor that answers a
- * million times a second lists its connections once per tick and not once per batch. Ticks that find nothing to send come
- * at longer and longer intervals, and end when nothing is listed: an idle daemon has none. Whoever lists the first entry
- * then starts them again, which costs one wake of the loop.
+ * An entry stays listed until a tick comes by, also when its answers have been sent meanwhile: so an actor that
+ * answers a million times a second lists its connections once per tick and not once per batch. Ticks that find
+ * nothing to send come at longer and longer intervals, and end when nothing is listed: an idle daemon has none.
+ * Whoever lists the first entry then starts them again, which costs one wake of the loop.
  */
 #include "config.h"
 

@@ -125,7 +125,8 @@ static void on_call(struct tr_work *work) {
         sem_post(&call->returned);
 }
 
-void io_fixture_run(struct io_fixture *fixture, void (*run)(struct io_fixture *fixture, void *userdata), void *userdata) {
+void io_fixture_run(struct io_fixture *fixture, void (*run)(struct io_fixture *fixture, void *userdata),
+                    void *userdata) {
         struct call call = { .fixture = fixture, .run = run, .userdata = userdata };
         tr_work_init(&call.work, on_call);
         sem_init(&call.returned, 0, 0);
@@ -179,7 +180,9 @@ void io_client_say(struct io_client *client, const char *format, ...) {
 
 /* Receives more. False at the end. */
 static bool client_receive(struct io_client *client) {
-        enum { ROOM = 65536 };
+        enum {
+                ROOM = 65536
+        };
         client->data = realloc(client->data, client->bytes + ROOM);
         ck_assert_ptr_nonnull(client->data);
         ssize_t received = recv(client->fd, client->data + client->bytes, ROOM, 0);

@@ -22,7 +22,7 @@ struct io_fixture {
         sem_t done;
         _Atomic int shutdowns; /* calls of the method */
         _Atomic int refused;   /* the hook's */
-        size_t fds; /* open before it was made */
+        size_t fds;            /* open before it was made */
 };
 
 /* Limits for tests: generous, but for what a test wants to reach. */
@@ -31,7 +31,8 @@ void io_fixture_init(struct io_fixture *fixture, const struct tr_server_limits *
 /* Ends everything, and holds that no descriptor is left. */
 void io_fixture_deinit(struct io_fixture *fixture);
 /* Runs a function on the loop thread, and waits for it. */
-void io_fixture_run(struct io_fixture *fixture, void (*run)(struct io_fixture *fixture, void *userdata), void *userdata);
+void io_fixture_run(struct io_fixture *fixture, void (*run)(struct io_fixture *fixture, void *userdata),
+                    void *userdata);
 
 /* The client's end of a connection. */
 struct io_client {

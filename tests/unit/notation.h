@@ -7,8 +7,9 @@
 #include "proto/value.h"
 
 /*
- * MessagePack as text that tests can be read in: [0,1,'ping',[]] and {'errors':'map'}; nil, true, false, integers, floats with
- * a point, strings in single quotes (without escapes), #0102 for bin, and !type#0102 for extensions. No spaces.
+ * MessagePack as text that tests can be read in: [0,1,'ping',[]] and {'errors':'map'}; nil, true, false, integers,
+ * floats with a point, strings in single quotes (without escapes), #0102 for bin, and !type#0102 for extensions. No
+ * spaces.
  */
 
 /* Appends what the text says, any number of values one behind another. A mistake in the text aborts the test. */

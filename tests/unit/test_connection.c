@@ -51,22 +51,25 @@ START_TEST(says_what_is_wrong_with_a_request) {
                 { "'ping',[1]", "[1,'bad-request: ping takes 0 params: none (ran: no)']" },
                 { "'find',[7]", "[1,'bad-request: find: param 1 has to be a string (find name) (ran: no)']" },
                 { "'find',['a/b']", "[1,'bad-request: find: param 1 has to be a name (find name) (ran: no)']" },
-                { "'send',['nobody','h',[]]",
-                  "[1,'not-found: nothing is published under the name nobody (ran: no)']" },
+                { "'send',['nobody','h',[]]", "[1,'not-found: nothing is published under the name nobody (ran: no)']" },
                 { "'send',['actor:00000000000000000000000000000000','h',[]]",
                   "[0,'not-running: the actor is not running (ran: no)']" },
                 { "'done',['nobody',{'when':1}]", "[1,'bad-request: done: unknown option: when (ran: no)']" },
-                { "'done',['nobody',{'timeout':0}]", "[1,'bad-request: done: the option timeout has to be a time above 0 "
-                                                     "(milliseconds, or text with ms, s, m, h or d) (ran: no)']" },
+                { "'done',['nobody',{'timeout':0}]",
+                  "[1,'bad-request: done: the option timeout has to be a time above 0 "
+                  "(milliseconds, or text with ms, s, m, h or d) (ran: no)']" },
                 { "'hello',[{'protocol':2}]", "[1,'bad-request: protocol 2 is not known here (ran: no)']" },
                 { "'hello',[{'errors':'loud'}]",
                   "[1,'bad-request: hello: the option errors has to be pair, map or text (ran: no)']" },
-                { "'cancel',[-1]", "[1,'bad-request: cancel: param 1 has to be the id of a request (cancel msgid) (ran: no)']" },
-                { "'spawn',['a/b',[]]", "[1,'bad-request: spawn: param 1 has to be an actor: \"module\" or \"module:Name\" "
-                                        "(spawn actor, args, {heap?, mailbox?, mailbox_bytes?, async?, name?, detach?, "
-                                        "publish?, if_absent?}?) (ran: no)']" },
-                { "'ping',[nil,!9#00]", "[1,'not-sendable: extension type 9 is not known here: `params[2]` is of that type "
-                                        "(ran: no)']" },
+                { "'cancel',[-1]",
+                  "[1,'bad-request: cancel: param 1 has to be the id of a request (cancel msgid) (ran: no)']" },
+                { "'spawn',['a/b',[]]",
+                  "[1,'bad-request: spawn: param 1 has to be an actor: \"module\" or \"module:Name\" "
+                  "(spawn actor, args, {heap?, mailbox?, mailbox_bytes?, async?, name?, detach?, "
+                  "publish?, if_absent?}?) (ran: no)']" },
+                { "'ping',[nil,!9#00]",
+                  "[1,'not-sendable: extension type 9 is not known here: `params[2]` is of that type "
+                  "(ran: no)']" },
         };
         begin();
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -84,7 +87,8 @@ START_TEST(errors_have_three_forms) {
         io_client_say(&client, "[0,1,'hello',[{'errors':'map'}]]");
         io_client_hear(&client);
         io_client_say(&client, "[0,2,'nonsense',[]]");
-        io_client_expect(&client, "[1,2,{'code':'unknown-method','message':'there is no method nonsense','ran':'no'},nil]");
+        io_client_expect(&client,
+                         "[1,2,{'code':'unknown-method','message':'there is no method nonsense','ran':'no'},nil]");
         io_client_say(&client, "[0,3,'hello',[{'protocol':9}]]");
         io_client_expect(&client, "[1,3,{'code':'bad-request','message':'protocol 9 is not known here','ran':'no',"
                                   "'supported':[1]},nil]");
@@ -151,7 +155,8 @@ START_TEST(what_is_queued_can_be_taken_back) {
         strcpy(handle, io_client_spawn(&client, "worker"));
         io_client_say(&client, "[0,1,'ask',['%s','block',[]]]", handle);
         sem_wait(&fixture.shared.entered);
-        io_client_say(&client, "[0,2,'ask',['%s','count',[]]][0,3,'cancel',[2]][0,4,'cancel',[2]][0,5,'cancel',[1]]", handle);
+        io_client_say(&client, "[0,2,'ask',['%s','count',[]]][0,3,'cancel',[2]][0,4,'cancel',[2]][0,5,'cancel',[1]]",
+                      handle);
         io_client_expect(&client, "[1,2,[0,'cancelled: the caller took the request back (ran: no)'],nil]");
         io_client_expect(&client, "[1,3,nil,true]");
         io_client_expect(&client, "[1,4,nil,false]");
@@ -168,10 +173,13 @@ START_TEST(deadlines_pass) {
         begin();
         char handle[64];
         strcpy(handle, io_client_spawn(&client, "worker"));
-        io_client_say(&client, "[0,1,'ask',['%s','hold',[],{'timeout':30}]][0,2,'ask',['%s','hold',[],{'timeout':'10ms'}]]",
+        io_client_say(&client,
+                      "[0,1,'ask',['%s','hold',[],{'timeout':30}]][0,2,'ask',['%s','hold',[],{'timeout':'10ms'}]]",
                       handle, handle);
-        ck_assert_ptr_nonnull(strstr(io_client_hear(&client), "[1,2,[0,'timeout: the deadline passed before it was answered"));
-        ck_assert_ptr_nonnull(strstr(io_client_hear(&client), "[1,1,[0,'timeout: the deadline passed before it was answered"));
+        ck_assert_ptr_nonnull(
+                strstr(io_client_hear(&client), "[1,2,[0,'timeout: the deadline passed before it was answered"));
+        ck_assert_ptr_nonnull(
+                strstr(io_client_hear(&client), "[1,1,[0,'timeout: the deadline passed before it was answered"));
         io_client_say(&client, "[0,1,'hello',[{'timeout':5.0}]]");
         io_client_hear(&client);
         io_client_say(&client, "[0,3,'done',['%s']]", handle);
@@ -188,7 +196,8 @@ START_TEST(a_spawn_given_up_is_killed) {
         ck_assert_ptr_nonnull(strstr(io_client_hear(&client), "[1,2,nil,'actor:"));
         io_client_say(&client, "[0,3,'done',['slow']][2,'cancel',[1]]");
         /* Whether its constructor has been entered by then is the scheduler's affair. */
-        ck_assert_ptr_nonnull(strstr(io_client_hear(&client), "[1,1,[0,'cancelled: the caller took the request back (ran: "));
+        ck_assert_ptr_nonnull(
+                strstr(io_client_hear(&client), "[1,1,[0,'cancelled: the caller took the request back (ran: "));
         io_client_expect(&client, "[1,3,[0,'killed: the actor was killed (ran: maybe)'],nil]");
         end();
 }
@@ -218,8 +227,9 @@ START_TEST(names_come_and_go) {
         begin();
         char handle[64];
         strcpy(handle, io_client_spawn(&client, "worker"));
-        io_client_say(&client, "[0,1,'publish',['shop','%s']][0,2,'publish',['shop','%s']][0,3,'ask',['shop','echo',[1]]]", handle,
-                      handle);
+        io_client_say(&client,
+                      "[0,1,'publish',['shop','%s']][0,2,'publish',['shop','%s']][0,3,'ask',['shop','echo',[1]]]",
+                      handle, handle);
         io_client_expect(&client, "[1,1,nil,nil]");
         io_client_expect(&client, "[1,2,[0,'taken: the name shop is published already (ran: no)'],nil]");
         io_client_expect(&client, "[1,3,nil,1]");
@@ -297,7 +307,8 @@ START_TEST(garbage_ends_the_connection_after_what_came_before) {
         char handle[64];
         strcpy(handle, io_client_spawn(&client, "worker"));
         io_client_say(&client, "[0,1,'ask',['%s','echo',[1]]][0,2,'ping']", handle);
-        io_client_expect_both(&client, "[1,2,[0,'bad-frame: this is not a frame of MessagePack-RPC (ran: no)'],nil]", "[1,1,nil,1]");
+        io_client_expect_both(&client, "[1,2,[0,'bad-frame: this is not a frame of MessagePack-RPC (ran: no)'],nil]",
+                              "[1,1,nil,1]");
         io_client_expect(&client, "end");
         end();
 }
@@ -311,12 +322,16 @@ START_TEST(a_refused_frame_is_passed_over) {
         memset(text, 'x', 2000);
         text[2000] = '\0';
         io_client_say(&client, "[0,1,'send',['a','b',['%s']]][0,2,'ping',[]]", text);
-        io_client_expect(&client, "[1,1,[1,'too-large: the frame is larger than limits.frame allows (1024 bytes) (ran: no)'],nil]");
+        io_client_expect(
+                &client,
+                "[1,1,[1,'too-large: the frame is larger than limits.frame allows (1024 bytes) (ran: no)'],nil]");
         io_client_expect(&client, "[1,2,nil,'pong']");
-        io_client_say(&client, "[0,3,'hello',[{'errors':'map'}]][0,4,'send',['a','b',[1,[{'k':18446744073709551615}]]]]");
+        io_client_say(&client,
+                      "[0,3,'hello',[{'errors':'map'}]][0,4,'send',['a','b',[1,[{'k':18446744073709551615}]]]]");
         io_client_hear(&client);
-        io_client_expect(&client, "[1,4,{'code':'not-sendable','message':'a message may not carry an integer above 2^63-1: "
-                                  "`args[2][1].k` is one','ran':'no','path':'args[2][1].k'},nil]");
+        io_client_expect(&client,
+                         "[1,4,{'code':'not-sendable','message':'a message may not carry an integer above 2^63-1: "
+                         "`args[2][1].k` is one','ran':'no','path':'args[2][1].k'},nil]");
         end();
 }
 END_TEST
@@ -329,7 +344,9 @@ START_TEST(too_many_requests_are_busy) {
         strcpy(handle, io_client_spawn(&client, "worker"));
         for (int i = 1; i <= 3; i++)
                 io_client_say(&client, "[0,%d,'ask',['%s','hold',[]]]", i, handle);
-        io_client_expect(&client, "[1,3,[0,'busy: 2 requests are unanswered, and limits.requests allows no more (ran: no)'],nil]");
+        io_client_expect(
+                &client,
+                "[1,3,[0,'busy: 2 requests are unanswered, and limits.requests allows no more (ran: no)'],nil]");
         io_client_say(&client, "[2,'send',['%s','release',[]]]", handle);
         io_client_expect(&client, "[1,1,nil,nil]");
         io_client_expect(&client, "[1,2,nil,nil]");
@@ -367,8 +384,9 @@ START_TEST(a_message_too_large_for_the_mailbox_leaves_the_others) {
         strcpy(handle, io_client_spawn(&client, "worker"));
         static char large[(1 << 20) + 1];
         memset(large, 'x', sizeof(large) - 1);
-        io_client_say(&client, "[0,1,'ask',['%s','echo',[1]]][0,2,'ask',['%s','echo',['%s']]][0,3,'ask',['%s','echo',[3]]]", handle,
-                      handle, large, handle);
+        io_client_say(&client,
+                      "[0,1,'ask',['%s','echo',[1]]][0,2,'ask',['%s','echo',['%s']]][0,3,'ask',['%s','echo',[3]]]",
+                      handle, handle, large, handle);
         bool heard[4] = { 0 };
         for (int i = 0; i < 3; i++) {
                 int id;
@@ -431,7 +449,10 @@ START_TEST(who_does_not_read_is_not_read_from_and_loses_nothing) {
 END_TEST
 
 START_TEST(a_piece_of_requests_with_large_answers_is_served_as_they_are_read) {
-        enum { ACTORS = 30, REQUESTS = 2000 };
+        enum {
+                ACTORS = 30,
+                REQUESTS = 2000
+        };
         struct tr_server_limits limits = io_fixture_limits();
         limits.output_bytes = 1 << 20; /* much less than all answers together */
         begin_with(&limits);
@@ -565,9 +586,10 @@ START_TEST(refused_notifications_are_counted) {
 END_TEST
 
 suite_main("connection", answers_what_the_loop_knows, says_what_is_wrong_with_a_request, errors_have_three_forms,
-           the_form_is_that_of_the_time_of_asking, asks_and_sends_are_answered_in_order, an_id_names_one_request_at_a_time,
-           what_is_queued_can_be_taken_back, deadlines_pass, a_spawn_given_up_is_killed, what_does_not_start_says_why,
-           names_come_and_go, a_session_ends_with_its_connection, a_half_closed_peer_is_answered,
+           the_form_is_that_of_the_time_of_asking, asks_and_sends_are_answered_in_order,
+           an_id_names_one_request_at_a_time, what_is_queued_can_be_taken_back, deadlines_pass,
+           a_spawn_given_up_is_killed, what_does_not_start_says_why, names_come_and_go,
+           a_session_ends_with_its_connection, a_half_closed_peer_is_answered,
            a_peer_that_goes_while_it_is_owed_an_answer_is_let_go, garbage_ends_the_connection_after_what_came_before,
            a_refused_frame_is_passed_over, too_many_requests_are_busy, a_full_mailbox_refuses_and_gives_way,
            a_message_too_large_for_the_mailbox_leaves_the_others, an_answer_waits_for_no_long_handler,

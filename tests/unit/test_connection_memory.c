@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections without memory: whichever allocation fails, the request alone fails, and is answered, or the connection ends, and
- * the next one is served.
+ * Connections without memory: whichever allocation fails, the request alone fails, and is answered, or the connection
+ * ends, and the next one is served.
  */
 #include "config.h"
 
@@ -71,7 +71,8 @@ static char *say_without_memory(const char *text) {
                 struct tr_reader reader = tr_reader(answer, bytes);
                 char *said = notation_read(&reader);
                 if (hit)
-                        ck_assert_msg(strstr(said, "no-memory: ") || strstr(said, "limit: ") || strncmp(said, "[1,1,nil,", 9) == 0,
+                        ck_assert_msg(strstr(said, "no-memory: ") || strstr(said, "limit: ") ||
+                                              strncmp(said, "[1,1,nil,", 9) == 0,
                                       "%s", said);
                 free(last);
                 last = said;

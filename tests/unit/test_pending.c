@@ -27,7 +27,9 @@ static void end(struct tr_message *message) {
 }
 
 START_TEST(each_is_found_by_its_id) {
-        enum { COUNT = 10000 };
+        enum {
+                COUNT = 10000
+        };
         static struct tr_message *messages[COUNT];
         ck_assert_int_eq(tr_pending_init(&pending), 0);
         ck_assert_ptr_null(tr_pending_find(&pending, 0));
@@ -77,7 +79,8 @@ START_TEST(there_are_no_more_than_allowed) {
 END_TEST
 
 START_TEST(deadlines_come_in_order_and_leave_it_pending) {
-        struct tr_message *late = message_new(1), *soon = message_new(2), *never = message_new(3), *gone = message_new(4);
+        struct tr_message *late = message_new(1), *soon = message_new(2), *never = message_new(3),
+                          *gone = message_new(4);
         ck_assert_int_eq(tr_pending_init(&pending), 0);
         ck_assert_int_eq(tr_pending_add(&pending, late, 200, 10), 0);
         ck_assert_int_eq(tr_pending_add(&pending, soon, 100, 10), 0);
@@ -98,7 +101,9 @@ START_TEST(deadlines_come_in_order_and_leave_it_pending) {
 END_TEST
 
 START_TEST(all_are_taken_at_once) {
-        enum { COUNT = 1000 };
+        enum {
+                COUNT = 1000
+        };
         ck_assert_int_eq(tr_pending_init(&pending), 0);
         for (uint32_t i = 0; i < COUNT; i++)
                 ck_assert_int_eq(tr_pending_add(&pending, message_new(i), i % 2 ? i : TR_NEVER, COUNT), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cancel msgid: takes a request of this connection back. True where it was pending; it is answered `cancelled` then, and never
- * runs where it was still queued.
+ * cancel msgid: takes a request of this connection back. True where it was pending; it is answered `cancelled` then,
+ * and never runs where it was still queued.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hello {client?, protocol?, errors?, values?, timeout?}: how the connection wants to be answered from now on, and what it may
- * know of the daemon. `client` is for people who read a capture; nothing depends on it.
+ * hello {client?, protocol?, errors?, values?, timeout?}: how the connection wants to be answered from now on, and
+ * what it may know of the daemon. `client` is for people who read a capture; nothing depends on it.
  */
 #include "config.h"
 
@@ -33,7 +33,8 @@ static const struct tr_option options[] = {
 };
 
 static struct tr_failure *unknown_protocol(uint32_t protocol) {
-        struct tr_failure *failure = tr_failure_new(TR_CODE_BAD_REQUEST, "protocol %" PRIu32 " is not known here", protocol);
+        struct tr_failure *failure =
+                tr_failure_new(TR_CODE_BAD_REQUEST, "protocol %" PRIu32 " is not known here", protocol);
         struct tr_writer supported = TR_WRITER_INIT;
         tr_write_array(&supported, 1);
         tr_write_int(&supported, TR_PROTOCOL_VERSION);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list {kind?}?: an array of maps, one for each thing that the caller reaches: with the role `operate` all, else what the
- * same user started.
+ * list {kind?}?: an array of maps, one for each thing that the caller reaches: with the role `operate` all, else what
+ * the same user started.
  */
 #include "config.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn actor, args, {...}?: starts an actor in the connection's session; its handle, once its constructor has returned, or how
- * that failed.
- * 
+ * spawn actor, args, {...}?: starts an actor in the connection's session; its handle, once its constructor has
+ * returned, or how that failed.
+ *
  * The constructor's message is the pending request. A cancel or a deadline settles it and kills the actor.
  */
 #include "config.h"
@@ -68,8 +68,8 @@ static struct tr_session *connection_session(struct tr_connection *connection) {
         return connection->session;
 }
 
-static struct tr_failure *read_request(struct tr_request *request, struct spawn_options *chosen, struct spawn_texts *texts,
-                                       struct tr_message **ret_init) {
+static struct tr_failure *read_request(struct tr_request *request, struct spawn_options *chosen,
+                                       struct spawn_texts *texts, struct tr_message **ret_init) {
         struct tr_text actor = { 0 };
         size_t module_len;
         struct tr_span args;
@@ -83,8 +83,9 @@ static struct tr_failure *read_request(struct tr_request *request, struct spawn_
                 failure = TR_OPTIONS_READ(request, 2, options, chosen);
         uint64_t heap_max_bytes = request->connection->server->system->limits.heap_max_bytes;
         if (!failure && chosen->heap_bytes > heap_max_bytes)
-                failure = tr_failure_new(TR_CODE_BAD_REQUEST, "spawn: the option heap has to be at most %" PRIu64
-                                         " bytes (limits.heap_max)", heap_max_bytes);
+                failure = tr_failure_new(TR_CODE_BAD_REQUEST,
+                                         "spawn: the option heap has to be at most %" PRIu64 " bytes (limits.heap_max)",
+                                         heap_max_bytes);
         if (!failure && chosen->if_absent && !chosen->publish.data)
                 failure = tr_failure_new(TR_CODE_BAD_REQUEST, "spawn: the option if_absent needs publish");
         if (failure)
@@ -100,8 +101,8 @@ static struct tr_failure *read_request(struct tr_request *request, struct spawn_
 }
 
 /* Starts it. The request is pending before that, since it may be answered before this returns. */
-static struct tr_failure *start(struct tr_request *request, const struct spawn_options *chosen, const struct spawn_texts *texts,
-                                struct tr_message *init) {
+static struct tr_failure *start(struct tr_request *request, const struct spawn_options *chosen,
+                                const struct spawn_texts *texts, struct tr_message *init) {
         struct tr_connection *connection = request->connection;
         struct tr_system *system = connection->server->system;
         struct tr_session *session = chosen->detach ? system->daemon_session : connection_session(connection);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop target, {kill?, within?}?: nil at once; it ends orderly, or, where it is killed or has not ended within the time, at
- * once. Nothing happens where it has ended already.
+ * stop target, {kill?, within?}?: nil at once; it ends orderly, or, where it is killed or has not ended within the
+ * time, at once. Nothing happens where it has ended already.
  */
 #include "config.h"
 
