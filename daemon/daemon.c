@@ -100,6 +100,7 @@ static struct tr_server_limits server_limits(const struct tr_settings_limits *li
                 .connections_per_user = (uint32_t)limits->connections_per_user,
                 .requests = (uint32_t)limits->requests,
                 .frame_bytes = limits->frame_bytes,
+                .nesting = (uint32_t)limits->nesting,
                 .output_bytes = limits->output_bytes,
                 .stalled_ns = limits->stalled_ms * TR_NS_PER_MS,
                 .queue = (uint32_t)limits->queue,

@@ -94,6 +94,7 @@ int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
 
         *host = (struct tr_host){ .fault_level = options->fault_level };
         host->script.allow = options->allow;
+        host->script.nesting = (int)options->settings->limits.nesting;
         r = tr_loop_new(&host->loop);
         if (r == 0) {
                 host->script.path = join_paths(options->path, options->settings->path);

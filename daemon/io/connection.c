@@ -71,6 +71,7 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         tr_list_init(&connection->unsent.link);
         tr_work_init(&connection->work, on_work);
         tr_input_init(&connection->input, server->limits.frame_bytes);
+        tr_scanner_set_nesting(&connection->input.scanner, server->limits.nesting);
         connection->frame_max = connection->input.scanner.frame_max;
         event_assign(&connection->read_event, base, take_fd, EV_READ | EV_PERSIST, tr_connection_on_readable,
                      connection);

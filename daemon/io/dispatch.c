@@ -130,7 +130,8 @@ static struct tr_failure *refusal_failure(const struct tr_connection *connection
                 return tr_failure_new(TR_CODE_TOO_LARGE, "the frame is larger than limits.frame allows (%zu bytes)",
                                       connection->input.scanner.frame_max);
         case TR_REFUSAL_TOO_DEEP:
-                return tr_failure_new(TR_CODE_NOT_SENDABLE, "nested deeper than %d levels", TR_NESTING_MAX);
+                return tr_failure_new(TR_CODE_NOT_SENDABLE, "nested deeper than %u levels",
+                                      connection->input.scanner.nesting_max);
         case TR_REFUSAL_BIG_INTEGER:
                 return tr_failure_new(TR_CODE_NOT_SENDABLE,
                                       "a message may not carry an integer above 2^63-1: `%s` is one", path);

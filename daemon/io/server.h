@@ -23,6 +23,7 @@ struct tr_server_limits {
         uint32_t connections_per_user; /* root and the daemon's own user have no such limit */
         uint32_t requests;             /* unanswered ones, per connection */
         uint64_t frame_bytes;
+        uint32_t nesting;      /* levels of an argument, at most TR_NESTING_MAX */
         uint64_t output_bytes; /* waiting to be read, per connection */
         uint64_t stalled_ns;   /* a connection whose answers are not read for so long is closed */
         uint32_t queue;        /* told by `hello` only */

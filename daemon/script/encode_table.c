@@ -246,15 +246,15 @@ static void encode_with_metatable(struct tr_encoder *e, int index) {
 }
 
 void tr_encode_table(struct tr_encoder *e, int index) {
-        int top = lua_gettop(e->L);
+        int top = lua_gettop(e->L), nesting = tr_vm_of(e->L)->script->nesting;
 
         if (tr_encode_was_written(e, index))
                 return;
-        if (e->path.depth == TR_NESTING_MAX) {
+        if (e->path.depth == nesting) {
                 const char *path = tr_path_push(e->L, &e->path, e->path.depth);
 
                 tr_script_raise_at(e->L, TR_CODE_NOT_SENDABLE, path,
-                                   "a message may not be nested deeper than " TR_NESTING_TEXT " levels: `%s` is", path);
+                                   "a message may not be nested deeper than %d levels: `%s` is", nesting, path);
         }
         if (!lua_checkstack(e->L, TR_ENCODE_SLOTS))
                 tr_script_raise(e->L, TR_CODE_NO_MEMORY, "no memory for the stack that a message needs");

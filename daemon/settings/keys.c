@@ -101,7 +101,7 @@ static const struct tr_key limits_keys[] = {
         { "mailbox", tr_read_count, AT(limits.mailbox), .min = 1, .max = COUNT_MAX },
         { "mailbox_bytes", tr_read_size, AT(limits.mailbox_bytes), .min = 1, .max = SIZE_MAX_BYTES },
         { "async", tr_read_count, AT(limits.async), .min = 1, .max = COUNT_MAX },
-        { "nesting", tr_read_count, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT, .min = 1, .max = TR_NESTING_MAX },
+        { "nesting", tr_read_count, AT(limits.nesting), .min = 1, .max = TR_NESTING_MAX },
         { "queue", tr_read_count, AT(limits.queue), .flags = TR_KEY_UNBUILT, .min = 1, .max = COUNT_MAX },
         { "slow", tr_read_duration, AT(limits.slow_ms), .min = 1, .max = YEAR_MS },
         { "memory", tr_read_size, AT(limits.memory_bytes), .flags = TR_KEY_NULLABLE, .min = 1, .max = SIZE_MAX_BYTES },

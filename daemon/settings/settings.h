@@ -65,6 +65,7 @@ struct tr_settings_limits {
         uint64_t mailbox;
         uint64_t mailbox_bytes;
         uint64_t async;
+        uint64_t nesting;
         uint64_t queue;
         uint64_t slow_ms;
         uint64_t memory_bytes; /* 0: no bound */
@@ -109,6 +110,10 @@ extern const char tr_settings_defaults[];
  */
 TR_MUST_CHECK int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems,
                                    struct tr_problems *notes, struct tr_settings **ret_settings);
+/* The same from a text, which is called by that file's name. */
+TR_MUST_CHECK int tr_settings_parse(const char *file, const char *text, size_t len, enum tr_settings_scope scope,
+                                    struct tr_problems *problems, struct tr_problems *notes,
+                                    struct tr_settings **ret_settings);
 /* The same without any file: the defaults. */
 TR_MUST_CHECK int tr_settings_new(enum tr_settings_scope scope, struct tr_problems *problems,
                                   struct tr_settings **ret_settings);

@@ -12,6 +12,7 @@
 #include "daemon/script/module.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/values.h"
+#include "proto/limits.h"
 
 static _Noreturn void die(const char *file, int line, const char *what) {
         fprintf(stderr, "%s:%d: %s\n", file, line, what);
@@ -240,12 +241,14 @@ void fake_vm_init(struct fake_vm *fake, uint64_t heap_max_bytes) {
         };
         static const struct tr_behaviour behaviour;
         static const struct tr_system_hooks hooks;
+        static const struct tr_script script = { .nesting = TR_NESTING_MAX };
         lua_State *L;
 
         memset(fake, 0, sizeof(*fake));
         must(tr_system_new(&limits, &behaviour, NULL, &hooks, &fake->system) == 0);
         fake->actor.target.system = fake->system;
         fake->vm.actor = &fake->actor;
+        fake->vm.script = &script;
         tr_alloc_init(&fake->vm.alloc, heap_max_bytes, &fake->heap_bytes, &fake->total_bytes);
         L = fake->vm.L = lua_newstate(tr_alloc_lua, &fake->vm.alloc);
         must(L);

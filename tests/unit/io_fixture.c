@@ -49,6 +49,7 @@ struct tr_server_limits io_fixture_limits(void) {
                 .connections_per_user = 64,
                 .requests = 65536,
                 .frame_bytes = 16 << 20,
+                .nesting = TR_NESTING_MAX,
                 .output_bytes = 64 << 20,
                 .stalled_ns = 30 * TR_NS_PER_S,
                 .queue = 65536,

@@ -14,6 +14,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
+#include "proto/limits.h"
 #include "proto/value.h"
 
 /* values as text */
@@ -277,7 +278,7 @@ void lua_fixture_init(struct lua_fixture *fixture, unsigned int allow) {
         strcpy(fixture->directory, "/tmp/troupe-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(fixture->directory));
         fixture->path[0] = fixture->directory;
-        fixture->script = (struct tr_script){ .path = fixture->path, .allow = allow };
+        fixture->script = (struct tr_script){ .path = fixture->path, .allow = allow, .nesting = TR_NESTING_MAX };
         ck_assert_int_eq(tr_actor_install_signal(), 0);
         ck_assert_int_eq(tr_system_new(&limits, &tr_script_behaviour, &fixture->script, &hooks, &fixture->system), 0);
 }

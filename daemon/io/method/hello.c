@@ -87,7 +87,7 @@ static void write_limits(struct tr_writer *writer, const struct tr_server *serve
         write_number(writer, "mailbox", core->mailbox);
         write_number(writer, "mailbox_bytes", core->mailbox_bytes);
         write_number(writer, "async", core->async);
-        write_number(writer, "nesting", TR_NESTING_MAX);
+        write_number(writer, "nesting", own->nesting);
         write_number(writer, "queue", own->queue);
         write_number(writer, "slow", core->slow_ns / TR_NS_PER_MS);
         if (core->memory_bytes) {
