@@ -127,7 +127,7 @@ static int serve(void) {
                 tr_log_set_level((enum tr_log_level)settings->log_level);
                 tr_log_set_format((enum tr_log_format)settings->log_format);
                 log_notes(&notes);
-                tr_process_prepare_server(settings->limits.connections);
+                tr_process_prepare_server(settings->limits.connections, settings->limits.actors);
                 code = serve_under(&systemd);
         }
         tr_problems_deinit(&notes);

@@ -9,7 +9,7 @@
 
 /* For every process that hosts actors. */
 void tr_process_prepare(void);
-/* For one that serves so many connections. */
-void tr_process_prepare_server(uint64_t connections);
+/* For one that serves so many connections and hosts so many actors. */
+void tr_process_prepare_server(uint64_t connections, uint64_t actors);
 
 #endif

@@ -53,14 +53,20 @@ static const struct tr_key *find_key(const struct tr_key *keys, const char *name
         return NULL;
 }
 
+/* Whether a key asks for something that nobody does: neither what is done anyway nor nothing. */
+static bool asks_in_vain(const struct tr_json_reader *reader, const struct tr_place *place, json_t *value) {
+        bool is_nothing = json_is_null(value) || (json_is_array(value) && json_array_size(value) == 0);
+
+        return reader->defaults && !is_nothing && !json_equal(value, tr_place_find(place, reader->defaults));
+}
+
 static void read_key(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
                      void *structure) {
         void *field = structure && key->offset != TR_KEY_UNKEPT ? (char *)structure + key->offset : NULL;
-        json_t *usual = reader->defaults ? tr_place_find(place, reader->defaults) : NULL;
 
         if (!json_is_null(value) || !(key->flags & TR_KEY_NULLABLE))
                 key->read(reader, place, value, key, field);
-        if ((key->flags & TR_KEY_UNBUILT) && reader->defaults && !json_equal(value, usual))
+        if ((key->flags & TR_KEY_UNBUILT) && asks_in_vain(reader, place, value))
                 note(reader, place, "without effect in this version");
 }
 

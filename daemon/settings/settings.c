@@ -104,13 +104,13 @@ static int read_defaults(struct tr_settings *settings, enum tr_settings_scope sc
 }
 
 /* Over what is there. 0, TR_SETTINGS_WRONG, or a negative errno. */
-static int read_source(struct tr_settings *settings, const char *file, const struct tr_source *source, json_t *defaults,
-                       struct tr_problems *problems, struct tr_problems *notes) {
+static int read_text(struct tr_settings *settings, const char *file, const char *text, size_t len, json_t *defaults,
+                     struct tr_problems *problems, struct tr_problems *notes) {
         TR_AUTO_FREE char *copy = strdup(file), *folder = NULL;
         struct tr_json_reader reader = {
                 .file = file,
-                .text = source->text,
-                .len = source->len,
+                .text = text,
+                .len = len,
                 .defaults = defaults,
                 .problems = problems,
                 .notes = notes,
@@ -125,14 +125,14 @@ static int read_source(struct tr_settings *settings, const char *file, const str
         if (!folder)
                 return tr_error_origin(-errno);
         reader.folder = folder;
-        document = parse(source->text, source->len, &error);
+        document = parse(text, len, &error);
         if (!document) {
                 int r = tr_problems_add(problems, file, error.line, NULL, "%s", error.text);
 
                 return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
         }
         read_document(&reader, document, settings);
-        settings->socket_group_line = has(document, "socket", "group") ? tr_place_line(&group, source->text, source->len) : 0;
+        settings->socket_group_line = has(document, "socket", "group") ? tr_place_line(&group, text, len) : 0;
         settings->has_allow = has(document, NULL, "allow");
         settings->has_log_level = has(document, "log", "level");
         settings->has_log_format = has(document, "log", "format");
@@ -142,48 +142,45 @@ static int read_source(struct tr_settings *settings, const char *file, const str
         return problems->count > 0 ? TR_SETTINGS_WRONG : 0;
 }
 
-static int read_file(struct tr_settings *settings, const char *file, bool may_be_missing, json_t *defaults,
-                     struct tr_problems *problems, struct tr_problems *notes) {
-        struct tr_source source;
-        int r;
-
-        r = tr_source_read(file, &source);
-        if (r < 0)
-                return tr_error_fold(r);
-        if (r == TR_SOURCE_MISSING && may_be_missing)
-                return 0;
-        if (r > 0) {
-                r = tr_problems_add(problems, file, 0, NULL, "%s", source.reason);
-                return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
-        }
-        settings->file = strdup(file);
-        r = settings->file ? read_source(settings, file, &source, defaults, problems, notes) : tr_error_origin(-ENOMEM);
-        tr_source_deinit(&source);
-        return r;
-}
-
-int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems, struct tr_problems *notes,
-                     struct tr_settings **ret_settings) {
-        TR_CLEANUP(tr_settings_free_cleanup_) struct tr_settings *settings = NULL;
-        TR_AUTO_FREE char *usual = NULL;
+int tr_settings_parse(const char *file, const char *text, size_t len, enum tr_settings_scope scope,
+                      struct tr_problems *problems, struct tr_problems *notes, struct tr_settings **ret_settings) {
+        TR_CLEANUP(tr_settings_free_cleanup_) struct tr_settings *settings = calloc(1, sizeof(*settings));
         json_t *defaults;
         int r;
 
-        settings = calloc(1, sizeof(*settings));
         if (!settings)
                 return tr_error_origin(-ENOMEM);
         r = read_defaults(settings, scope, problems, &defaults);
         if (r < 0)
                 return tr_error_fold(r);
-        if (!file) {
-                usual = tr_scope_configuration(scope);
-                r = usual ? 0 : tr_error_origin(-ENOMEM);
-        }
-        if (r == 0)
-                r = read_file(settings, file ? file : usual, !file, defaults, problems, notes);
+        settings->file = strdup(file);
+        r = settings->file ? read_text(settings, file, text, len, defaults, problems, notes) : tr_error_origin(-ENOMEM);
         json_decref(defaults);
         if (r == 0)
                 *ret_settings = tr_steal(settings);
+        return r;
+}
+
+int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems, struct tr_problems *notes,
+                     struct tr_settings **ret_settings) {
+        TR_AUTO_FREE char *usual = file ? NULL : tr_scope_configuration(scope);
+        const char *name = file ? file : usual;
+        struct tr_source source;
+        int r;
+
+        if (!name)
+                return tr_error_origin(-ENOMEM);
+        r = tr_source_read(name, &source);
+        if (r < 0)
+                return tr_error_fold(r);
+        if (r == TR_SOURCE_MISSING && !file)
+                return tr_settings_new(scope, problems, ret_settings);
+        if (r > 0) {
+                r = tr_problems_add(problems, name, 0, NULL, "%s", source.reason);
+                return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
+        }
+        r = tr_settings_parse(name, source.text, source.len, scope, problems, notes, ret_settings);
+        tr_source_deinit(&source);
         return r;
 }
 

@@ -38,8 +38,8 @@ def run(*arguments, **changes):
 class Service:
     """A running trouped. Leaving the block ends it, and holds that it exits with 0."""
 
-    def __init__(self, *arguments, listener=None, **changes):
-        """`listener`: a listening socket that is passed to it. `changes` of the environment."""
+    def __init__(self, *arguments, listener=None, before=None, **changes):
+        """`listener`: a listening socket that is passed to it; `before`: called in the new process; `changes` of the environment."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="troupe-service-"))
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(str(self.folder / "notify"))
@@ -50,7 +50,7 @@ class Service:
         with open(self.folder / "stderr", "wb") as stderr:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, pass_fds=[listener.fileno()] if listener else [],
-                env=environment(NOTIFY_SOCKET=str(self.folder / "notify"), **changes))
+                preexec_fn=before, env=environment(NOTIFY_SOCKET=str(self.folder / "notify"), **changes))
 
     def log(self):
         return (self.folder / "stderr").read_text(errors="replace")

@@ -104,6 +104,7 @@ static void assert_defaults(const struct tr_settings *settings) {
         ck_assert_uint_eq(settings->limits.mailbox, 65536);
         ck_assert_uint_eq(settings->limits.mailbox_bytes, 64 << 20);
         ck_assert_uint_eq(settings->limits.async, 1024);
+        ck_assert_uint_eq(settings->limits.nesting, 128);
         ck_assert_uint_eq(settings->limits.queue, 65536);
         ck_assert_uint_eq(settings->limits.slow_ms, 5000);
         ck_assert_uint_eq(settings->limits.memory_bytes, 0);
@@ -148,7 +149,7 @@ START_TEST(every_key_is_read) {
                      " \"path\": [\"/a\"], \"allow\": [\"native\", \"commands\"],\n"
                      " \"limits\": {\"actors\": 1, \"actors_per_user\": 2, \"connections\": 3, \"connections_per_user\": 4,\n"
                      "   \"requests\": 5, \"frame\": 65536, \"output\": \"1M\", \"stalled\": \"2m\", \"heap\": \"1M\",\n"
-                     "   \"heap_max\": \"2G\", \"mailbox\": 6, \"mailbox_bytes\": \"7K\", \"async\": 8, \"nesting\": 128,\n"
+                     "   \"heap_max\": \"2G\", \"mailbox\": 6, \"mailbox_bytes\": \"7K\", \"async\": 8, \"nesting\": 12,\n"
                      "   \"queue\": 9, \"slow\": 250, \"memory\": \"10G\"},\n"
                      " \"log\": {\"level\": \"debug\", \"format\": \"json\"}, \"shutdown\": {\"grace\": \"1h\"}}");
 
@@ -172,6 +173,7 @@ START_TEST(every_key_is_read) {
         ck_assert_uint_eq(settings->limits.mailbox, 6);
         ck_assert_uint_eq(settings->limits.mailbox_bytes, 7 << 10);
         ck_assert_uint_eq(settings->limits.async, 8);
+        ck_assert_uint_eq(settings->limits.nesting, 12);
         ck_assert_uint_eq(settings->limits.queue, 9);
         ck_assert_uint_eq(settings->limits.slow_ms, 250);
         ck_assert_uint_eq(settings->limits.memory_bytes, UINT64_C(10) << 30);
@@ -429,6 +431,13 @@ START_TEST(nesting_of_arguments_is_bounded) {
 }
 END_TEST
 
+START_TEST(what_asks_for_nothing_is_not_told) {
+        tr_settings_free(load("{\"pools\": [], \"components\": [], \"access\": [], \"trace\": {\"file\": null},\n"
+                              " \"metrics\": {\"path\": null, \"mode\": \"0660\"}, \"limits\": {\"queue\": 65536}}"));
+        ck_assert_uint_eq(notes.count, 0);
+}
+END_TEST
+
 START_TEST(what_is_not_built_yet_is_told) {
         tr_settings_free(load("{\"pools\": [{\"name\": \"p\", \"actor\": \"a:B\", \"args\": [1], \"workers\": 8,\n"
                               "  \"routing\": \"shared\", \"queue\": 5, \"heap\": \"1M\", \"mailbox\": 1, \"mailbox_bytes\": 1,\n"
@@ -439,7 +448,7 @@ START_TEST(what_is_not_built_yet_is_told) {
                               "   \"names\": [\"media.*\", \"*\", \"a.b\"]}, {\"group\": \"g\", \"roles\": [\"operate\", \"spawn\"]}],\n"
                               " \"store\": {\"path\": \"x.db\"}, \"trace\": {\"file\": \"t\"},\n"
                               " \"metrics\": {\"path\": \"m\",\n"
-                              "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"nesting\": 5}}"));
+                              "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"queue\": 5}}"));
         assert_said(&notes, ":1: pools: without effect in this version\n"
                             ":6: access: without effect in this version\n"
                             ":8: store.path: without effect in this version\n"
@@ -447,7 +456,7 @@ START_TEST(what_is_not_built_yet_is_told) {
                             ":9: metrics.path: without effect in this version\n"
                             ":10: metrics.mode: without effect in this version\n"
                             ":10: metrics.group: without effect in this version\n"
-                            ":10: limits.nesting: without effect in this version\n");
+                            ":10: limits.queue: without effect in this version\n");
 }
 END_TEST
 
@@ -494,6 +503,7 @@ int main(void) {
         tcase_add_test(tests, a_file_that_was_named_must_be_there);
         tcase_add_loop_test(tests, a_mistake_has_its_line_and_key, 0, COUNT(mistakes));
         tcase_add_test(tests, nesting_of_arguments_is_bounded);
+        tcase_add_test(tests, what_asks_for_nothing_is_not_told);
         tcase_add_test(tests, what_is_not_built_yet_is_told);
         tcase_add_test(tests, want_of_memory_is_an_error_and_nothing_else);
         suite_add_tcase(suite, tests);
