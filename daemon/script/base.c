@@ -60,7 +60,7 @@ static int print(lua_State *L) {
 
 /* load and its kind */
 
-/* load(chunk, name, mode, env): the mode is always text. */
+/* load(chunk, name, mode, env): the mode is always text. The upvalue is the function that was replaced, which has none. */
 static int load(lua_State *L) {
         bool has_environment = lua_gettop(L) >= 4;
 
@@ -72,10 +72,7 @@ static int load(lua_State *L) {
         lua_settop(L, has_environment ? 4 : 3);
         lua_pushliteral(L, "t");
         lua_replace(L, 3);
-        lua_pushvalue(L, lua_upvalueindex(1));
-        lua_insert(L, 1);
-        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-        return lua_gettop(L);
+        return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
 /* loadfile(name, mode, env) */

@@ -27,12 +27,9 @@ static void check_range(lua_State *L, const char *function, lua_Integer from, lu
                 luaL_error(L, "table.%s: the range is larger than the heap can hold", function);
 }
 
-/* Calls the function that was replaced, the upvalue, with the same arguments. */
+/* Goes on as the function that was replaced, the upvalue, in the same frame: it has no upvalues of its own. */
 static int go_on(lua_State *L) {
-        lua_pushvalue(L, lua_upvalueindex(1));
-        lua_insert(L, 1);
-        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-        return lua_gettop(L);
+        return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
 static int bounded_rep(lua_State *L) {

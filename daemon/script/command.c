@@ -68,8 +68,10 @@ static int wait_for(struct tr_vm *vm, pid_t pid) {
                 if (!vm->running || tr_actor_is_killed(vm->actor))
                         kill(-pid, SIGKILL);
                 r = waitpid(pid, &status, 0);
-                if (r == pid)
+                if (r == pid) {
+                        errno = 0; /* luaL_execresult() asks for it */
                         return status;
+                }
                 if (errno != EINTR)
                         return -1;
         }

@@ -119,12 +119,8 @@ static int write_to_log(lua_State *L) {
         const char *text;
         size_t len;
 
-        if (!writes_to_stdout(L)) {
-                lua_pushvalue(L, lua_upvalueindex(WRITE_ORIGINAL));
-                lua_insert(L, 1);
-                lua_call(L, count, LUA_MULTRET);
-                return lua_gettop(L);
-        }
+        if (!writes_to_stdout(L))
+                return lua_tocfunction(L, lua_upvalueindex(WRITE_ORIGINAL))(L);
         luaL_buffinit(L, &buffer);
         lua_pushvalue(L, lua_upvalueindex(WRITE_PARTIAL));
         luaL_addvalue(&buffer);
