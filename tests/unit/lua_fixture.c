@@ -111,10 +111,10 @@ static char *text_of_failure(const struct tr_failure *failure, enum tr_ran ran) 
 
 /* Takes the folder out of the paths in a text. */
 static char *without_folder(const struct lua_fixture *fixture, char *text) {
-        size_t len = strlen(fixture->directory) + 1;
-        char *at;
+        char folder[sizeof(fixture->directory) + 1], *at;
+        size_t len = (size_t)snprintf(folder, sizeof(folder), "%s/", fixture->directory);
 
-        while ((at = strstr(text, fixture->directory)))
+        while ((at = strstr(text, folder)))
                 memmove(at, at + len, strlen(at + len) + 1);
         return text;
 }
