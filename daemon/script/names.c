@@ -95,7 +95,7 @@ static int library_publish(lua_State *L) {
         tr_check_handle(L, 2, "publish", &target);
         if (!target)
                 tr_script_raise(L, TR_CODE_NOT_RUNNING, "publish: the actor is not running");
-        switch (tr_registry_publish(registry_of(L), name, len, target, NULL)) {
+        switch (tr_registry_publish(registry_of(L), name, len, target, NULL, NULL)) {
         case 0:
                 return 0;
         case TR_REGISTRY_TAKEN:
