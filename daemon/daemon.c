@@ -65,7 +65,8 @@ static void on_shutdown(void *userdata) {
 
 static void on_signal(void *userdata, int signal) {
         if (signal == SIGHUP)
-                tr_log(TR_LOG_WARNING, "reloading is not supported in this version: restart to read the configuration again");
+                tr_log(TR_LOG_WARNING,
+                       "reloading is not supported in this version: restart to read the configuration again");
         else
                 daemon_drain(userdata);
 }
@@ -77,7 +78,8 @@ static void on_ready(void *userdata) {
         tr_systemd_notify(daemon->options.systemd, "READY=1");
 }
 
-/* The timer fires on the loop, by the system whose lock every spawn and every end of an actor needs: fed means alive. */
+/* The timer fires on the loop, by the system whose lock every spawn and every end of an actor needs: fed means
+ * alive. */
 static void watchdog_feed(struct tr_daemon *daemon) {
         uint64_t after_ns = daemon->options.systemd->watchdog_ns / 2;
 

@@ -12,12 +12,12 @@ struct tr_systemd;
 struct tr_daemon_options {
         const struct tr_settings *settings;
         const struct tr_systemd *systemd; /* what was passed, and who is told */
-        const char *socket_path; /* of an own socket; NULL: the settings' */
-        char *const *path; /* Lua directories before the settings' path; NULL-terminated */
+        const char *socket_path;          /* of an own socket; NULL: the settings' */
+        char *const *path;                /* Lua directories before the settings' path; NULL-terminated */
 };
 
-/* Creates everything and listens; nothing runs yet. 0, a TR_LISTEN_* of daemon/io/server.h, or a negative errno. What the
- * options point to outlives it. */
+/* Creates everything and listens; nothing runs yet. 0, a TR_LISTEN_* of daemon/io/server.h, or a negative errno.
+ * What the options point to outlives it. */
 TR_MUST_CHECK int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **ret_daemon);
 /* Starts the configured actors and serves until it is told to stop. 0 or a negative errno. */
 TR_MUST_CHECK int tr_daemon_run(struct tr_daemon *daemon);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draining goes in rounds: all actors that are there are told to stop, and each is asked when it has ended. When the last
- * answer of a round has come another begins, because an actor that was being started when the first began may have come
- * since; the round that finds nobody is the last.
+ * Draining goes in rounds: all actors that are there are told to stop, and each is asked when it has ended. When the
+ * last answer of a round has come another begins, because an actor that was being started when the first began may have
+ * come since; the round that finds nobody is the last.
  *
  * A watch is told last of all that an actor owes, so when a round is over everybody has been answered.
  */

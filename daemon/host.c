@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The creation order below any socket: loop, then what Lua is given, then the system, which calls both. Destruction is the
- * reverse, and stops before anything that a stuck actor could still touch.
+ * The creation order below any socket: loop, then what Lua is given, then the system, which calls both. Destruction is
+ * the reverse, and stops before anything that a stuck actor could still touch.
  */
 #include "daemon/host.h"
 
@@ -19,12 +19,14 @@ static void on_wake(void *userdata) {
         tr_loop_wake(host->loop);
 }
 
-static void log_failure(enum tr_log_level level, const struct tr_log_context *context, const struct tr_failure *failure) {
+static void log_failure(enum tr_log_level level, const struct tr_log_context *context,
+                        const struct tr_failure *failure) {
         const char *traceback;
         size_t len;
 
         if (tr_failure_find_text(failure, "traceback", &traceback, &len))
-                tr_log_with(level, context, "%s: %s\n%.*s", tr_code_text(failure->code), failure->message, (int)len, traceback);
+                tr_log_with(level, context, "%s: %s\n%.*s", tr_code_text(failure->code), failure->message, (int)len,
+                            traceback);
         else
                 tr_log_with(level, context, "%s: %s", tr_code_text(failure->code), failure->message);
 }

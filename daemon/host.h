@@ -11,7 +11,8 @@ struct tr_loop;
 struct tr_system;
 
 /*
- * What hosts actors, in a daemon as in a program that is run: the loop, the actor system on it, and Lua in that. Loop thread.
+ * What hosts actors, in a daemon as in a program that is run: the loop, the actor system on it, and Lua in that. Loop
+ * thread.
  */
 struct tr_host {
         struct tr_loop *loop;
@@ -22,17 +23,17 @@ struct tr_host {
 
 struct tr_host_options {
         const struct tr_settings *settings;
-        char *const *path; /* searched before the settings' path; NULL-terminated */
+        char *const *path;  /* searched before the settings' path; NULL-terminated */
         unsigned int allow; /* TR_ALLOW_* */
-        uint64_t grace_ns; /* of sessions that end */
+        uint64_t grace_ns;  /* of sessions that end */
         enum tr_log_level fault_level;
 };
 
-/* What the options point to outlives it; the program's members of `script` are set by the caller before an actor starts.
- * 0 or a negative errno, with nothing to deinit. */
+/* What the options point to outlives it; the program's members of `script` are set by the caller before an actor
+ * starts. 0 or a negative errno, with nothing to deinit. */
 TR_MUST_CHECK int tr_host_init(struct tr_host *host, const struct tr_host_options *options);
-/* All actors have ended or are stuck. Where one is stuck, all is left as it is, since it may come back to it: the process
- * has to end. Half-built and empty are fine. */
+/* All actors have ended or are stuck. Where one is stuck, all is left as it is, since it may come back to it: the
+ * process has to end. Half-built and empty are fine. */
 void tr_host_deinit(struct tr_host *host);
 
 /* A configuration's `allow` as the script layer has it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trouped: the command line, and how a process begins and ends. The only file that exits; the codes are sysexits.h's, and
- * those of a program that was run.
+ * trouped: the command line, and how a process begins and ends. The only file that exits; the codes are sysexits.h's,
+ * and those of a program that was run.
  */
 #include "config.h"
 
@@ -102,7 +102,10 @@ static int check(void) {
 
 static int serve_under(const struct tr_systemd *systemd) {
         const struct tr_daemon_options daemon_options = {
-                .settings = settings, .systemd = systemd, .socket_path = options.socket, .path = options.path,
+                .settings = settings,
+                .systemd = systemd,
+                .socket_path = options.socket,
+                .path = options.path,
         };
         struct tr_daemon *daemon;
         int r;
@@ -135,7 +138,9 @@ static int serve(void) {
 }
 
 static int run(void) {
-        struct tr_program_options program_options = { .path = options.path, .file = options.file, .args = options.args };
+        struct tr_program_options program_options = { .path = options.path,
+                                                      .file = options.file,
+                                                      .args = options.args };
         struct tr_problems notes = { 0 };
         int code, r;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of trouped. Options end at the first word that is none, so that a program's arguments are its own. */
+/* The command line of trouped. Options end at the first word that is none, so that a program's arguments are its
+ * own. */
 #include "config.h"
 
 #include "daemon/options.h"
@@ -10,23 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char tr_options_help[] =
-        "usage: trouped [--user] [-c FILE] [-S SOCKET] [-p DIR]...\n"
-        "       trouped [-c FILE] [-p DIR]... run FILE [ARG...]\n"
-        "       trouped [--user] [-c FILE] --check\n"
-        "\n"
-        "The actor daemon. It stays in the foreground.\n"
-        "\n"
-        "  run FILE [ARG...]  run a Lua program, without a socket\n"
-        "  -c, --config FILE  read this configuration, not the usual one\n"
-        "  -S, --socket PATH  listen here, not where the configuration says\n"
-        "  -p, --path DIR     search Lua modules here first; may be given again\n"
-        "      --user         a user's own daemon: its files are in the user's folders\n"
-        "      --check        read the configuration, say what is wrong with it, and exit\n"
-        "      --version      print the version\n"
-        "  -h, --help         print this\n"
-        "\n"
-        "See trouped(8), and trouped.json(5) for the configuration.\n";
+const char tr_options_help[] = "usage: trouped [--user] [-c FILE] [-S SOCKET] [-p DIR]...\n"
+                               "       trouped [-c FILE] [-p DIR]... run FILE [ARG...]\n"
+                               "       trouped [--user] [-c FILE] --check\n"
+                               "\n"
+                               "The actor daemon. It stays in the foreground.\n"
+                               "\n"
+                               "  run FILE [ARG...]  run a Lua program, without a socket\n"
+                               "  -c, --config FILE  read this configuration, not the usual one\n"
+                               "  -S, --socket PATH  listen here, not where the configuration says\n"
+                               "  -p, --path DIR     search Lua modules here first; may be given again\n"
+                               "      --user         a user's own daemon: its files are in the user's folders\n"
+                               "      --check        read the configuration, say what is wrong with it, and exit\n"
+                               "      --version      print the version\n"
+                               "  -h, --help         print this\n"
+                               "\n"
+                               "See trouped(8), and trouped.json(5) for the configuration.\n";
 
 enum {
         OPTION_USER = 256,
@@ -35,10 +35,10 @@ enum {
 };
 
 static const struct option long_options[] = {
-        { "config", required_argument, NULL, 'c' }, { "socket", required_argument, NULL, 'S' },
-        { "path", required_argument, NULL, 'p' },   { "user", no_argument, NULL, OPTION_USER },
+        { "config", required_argument, NULL, 'c' },   { "socket", required_argument, NULL, 'S' },
+        { "path", required_argument, NULL, 'p' },     { "user", no_argument, NULL, OPTION_USER },
         { "check", no_argument, NULL, OPTION_CHECK }, { "version", no_argument, NULL, OPTION_VERSION },
-        { "help", no_argument, NULL, 'h' },         { NULL },
+        { "help", no_argument, NULL, 'h' },           { NULL },
 };
 
 static int usage(const char *text, const char *word) {

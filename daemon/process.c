@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process: its allocator and its limits. A configuration may promise more connections and actors than the system lets
- * the process have; that is no reason not to start, but whoever reads the log should know before it is reached.
+ * The process: its allocator and its limits. A configuration may promise more connections and actors than the system
+ * lets the process have; that is no reason not to start, but whoever reads the log should know before it is reached.
  */
 #include "config.h"
 
@@ -26,8 +26,8 @@
 void tr_process_prepare(void) {
         long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-        /* By default there are eight arenas for each CPU, and a thousand threads fill them all with what they never give
-         * back; two for each keep allocations from waiting for each other as well. */
+        /* By default there are eight arenas for each CPU, and a thousand threads fill them all with what they never
+         * give back; two for each keep allocations from waiting for each other as well. */
         mallopt(M_ARENA_MAX, cpus > 0 ? (int)cpus * 2 : 4);
 }
 
@@ -45,22 +45,24 @@ static void raise_descriptors(uint64_t connections) {
                        (unsigned long long)connections, (unsigned long long)limit.rlim_cur);
 }
 
-/* The number in a file; false where there is none. */
+/* The number in a file; false where there is none ("max"). */
 static bool read_number(const char *path, uint64_t *ret_number) {
         FILE *stream = fopen(path, "re");
-        unsigned long long number;
-        bool is_number;
+        char line[32] = "";
 
         if (!stream)
                 return false;
-        is_number = fscanf(stream, "%llu", &number) == 1;
+        if (!fgets(line, sizeof(line), stream))
+                line[0] = '\0';
         fclose(stream);
-        if (is_number)
-                *ret_number = number;
-        return is_number;
+        if (*line < '0' || *line > '9')
+                return false;
+        *ret_number = strtoull(line, NULL, 10);
+        return true;
 }
 
-/* The process's control group as /proc tells it ("0::/system.slice/trouped.service"), the caller's; NULL where it tells none. */
+/* The process's control group as /proc tells it ("0::/system.slice/trouped.service"), the caller's; NULL where it
+ * tells none. */
 static char *control_group(void) {
         TR_AUTO_FREE char *line = NULL;
         FILE *stream = fopen("/proc/self/cgroup", "re");
@@ -84,8 +86,8 @@ static void check_threads(uint64_t actors) {
                 return;
         }
         if (read_number(path, &allowed) && allowed < actors + OTHER_THREADS)
-                tr_log(TR_LOG_WARNING, "limits.actors is %llu, but the system allows %llu threads", (unsigned long long)actors,
-                       (unsigned long long)allowed);
+                tr_log(TR_LOG_WARNING, "limits.actors is %llu, but the system allows %llu threads",
+                       (unsigned long long)actors, (unsigned long long)allowed);
 }
 
 void tr_process_prepare_server(uint64_t connections, uint64_t actors) {

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* What the process as a whole is set to, before a second thread exists. Nothing here can fail in a way that matters: what
- * the system does not grant is logged. */
+/* What the process as a whole is set to, before a second thread exists. Nothing here can fail in a way that matters:
+ * what the system does not grant is logged. */
 
 /* For every process that hosts actors. */
 void tr_process_prepare(void);

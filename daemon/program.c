@@ -4,9 +4,9 @@
  *
  *      main runs  ->  its actor has ended  ->  its session stops orderly  ->  what was detached is drained  ->  over
  *
- * The actor ends by itself when main has returned and nothing is pending in it. A send on the program's last line is still
- * served, because the session is stopped orderly and waited for without a bound; what was detached has the grace. A signal
- * goes straight to the drain, a second one hurries that.
+ * The actor ends by itself when main has returned and nothing is pending in it. A send on the program's last line is
+ * still served, because the session is stopped orderly and waited for without a bound; what was detached has the grace.
+ * A signal goes straight to the drain, a second one hurries that.
  */
 #include "config.h"
 
@@ -43,9 +43,9 @@ struct program {
         struct tr_signals *signals;
         struct tr_drain *drain;
         struct tr_session *session;
-        struct tr_work ended;         /* the actor has ended */
-        struct tr_work empty;         /* its session too */
-        struct tr_failure *failure;   /* how the actor ended; set before `ended` is posted */
+        struct tr_work ended;       /* the actor has ended */
+        struct tr_work empty;       /* its session too */
+        struct tr_failure *failure; /* how the actor ended; set before `ended` is posted */
         bool draining;
         int code;
 };
@@ -114,7 +114,8 @@ static bool lacks_main(const struct tr_failure *failure) {
         const char *kind;
         size_t len;
 
-        return tr_failure_find_text(failure, "kind", &kind, &len) && len == strlen("no-main") && memcmp(kind, "no-main", len) == 0;
+        return tr_failure_find_text(failure, "kind", &kind, &len) && len == strlen("no-main") &&
+               memcmp(kind, "no-main", len) == 0;
 }
 
 static void print_failure(const struct tr_failure *failure) {
@@ -153,8 +154,7 @@ static void on_reject(struct tr_asker *asker, struct tr_message *message, struct
         tr_loop_post(program->host.loop, &program->ended);
 }
 
-static void on_ref(struct tr_asker *asker) {
-}
+static void on_ref(struct tr_asker *asker) {}
 
 static const struct tr_asker_ops program_asker_ops = {
         .resolve = on_resolve,

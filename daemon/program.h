@@ -8,7 +8,7 @@
 /* A Lua program (`trouped run`): its main is an actor of a session of its own, and there is no socket. Main thread. */
 struct tr_program_options {
         const struct tr_settings *settings; /* path and limits; allow where it was configured */
-        char *const *path; /* Lua directories before the settings' path; NULL-terminated */
+        char *const *path;                  /* Lua directories before the settings' path; NULL-terminated */
         const char *file;
         char **args; /* NULL-terminated */
 };

@@ -6,8 +6,8 @@
  * itself. The answers come on the actor's thread; they are noted under the child's lock, and the loop thread, where
  * everything else happens, is called.
  *
- * Messages that are still owed an answer hold a reference to the child's supervisor, so a stuck actor cannot answer into
- * freed memory. Once the supervisor is closed, answers are dropped.
+ * Messages that are still owed an answer hold a reference to the child's supervisor, so a stuck actor cannot answer
+ * into freed memory. Once the supervisor is closed, answers are dropped.
  */
 #include "daemon/supervisor.h"
 
@@ -40,7 +40,6 @@ struct child {
 
         /* Loop thread. */
         struct tr_timer timer; /* the pause before the next start */
-        struct tr_keeper keeper; /* of its published name, which moves to each replacement */
         struct tr_backoff backoff;
         uint64_t began_ns;
         bool settled; /* finished its init, or failed, once */
@@ -143,8 +142,9 @@ static void child_settle(struct child *child) {
 static struct tr_message *child_message(struct child *child, enum tr_message_kind kind, uint64_t ask) {
         const struct tr_settings_actor *settings = child->settings;
         bool is_init = kind == TR_MESSAGE_INIT;
-        struct tr_message *message = tr_message_new(kind, is_init ? "init" : "", is_init ? 4 : 0, settings->args,
-                                                    is_init ? settings->args_bytes : 0, is_init ? settings->args_count : 0);
+        struct tr_message *message =
+                tr_message_new(kind, is_init ? "init" : "", is_init ? 4 : 0, settings->args,
+                               is_init ? settings->args_bytes : 0, is_init ? settings->args_count : 0);
 
         if (!message)
                 return NULL;
@@ -163,7 +163,6 @@ static struct tr_failure *child_spawn(struct child *child) {
                 .actor = settings->actor,
                 .label = settings->name,
                 .publish = settings->publish,
-                .keeper = &child->keeper,
                 .owner_uid = system->own_uid,
                 .heap_bytes = settings->heap_bytes,
                 .mailbox = (uint32_t)settings->mailbox,
@@ -247,8 +246,8 @@ static void child_ended(struct child *child, struct tr_failure *failure) {
 
         if (!child_comes_back(child, failure)) {
                 if (!child->supervisor->stopping)
-                        tr_log_with(level, &context, "configured actor: %s%s%s; it is not started again", code, colon, how);
-                tr_registry_release(&child->supervisor->options.system->registry, &child->keeper);
+                        tr_log_with(level, &context, "configured actor: %s%s%s; it is not started again", code, colon,
+                                    how);
                 child_settle(child);
                 return;
         }
@@ -256,7 +255,8 @@ static void child_ended(struct child *child, struct tr_failure *failure) {
         tr_log_with(level, &context, "configured actor: %s%s%s; it is started again in %llu ms", code, colon, how,
                     (unsigned long long)(pause_ns / TR_NS_PER_MS));
         if (child->backoff.slowed && !was_slowed)
-                tr_log_with(TR_LOG_ERROR, &context, "configured actor: it failed %d times within a minute and is tried once a minute",
+                tr_log_with(TR_LOG_ERROR, &context,
+                            "configured actor: it failed %d times within a minute and is tried once a minute",
                             TR_BACKOFF_FAILURES);
         if (tr_system_set_timer(child->supervisor->options.system, &child->timer, tr_clock_deadline_ns(pause_ns)) < 0)
                 tr_log_with(TR_LOG_ERROR, &context, "configured actor: it is not started again, for want of memory");
@@ -286,7 +286,8 @@ static void on_told(struct tr_work *work) {
 
 /* All of them */
 
-static void child_init(struct child *child, struct tr_supervisor *supervisor, const struct tr_settings_actor *settings) {
+static void child_init(struct child *child, struct tr_supervisor *supervisor,
+                       const struct tr_settings_actor *settings) {
         child->asker.ops = &child_asker_ops;
         child->supervisor = supervisor;
         child->settings = settings;
@@ -335,7 +336,6 @@ void tr_supervisor_free(struct tr_supervisor *supervisor) {
                 child->closed = true;
                 tr_loop_forget(supervisor->options.loop, &child->work);
                 tr_lock_release(&child->lock);
-                tr_registry_release(&supervisor->options.system->registry, &child->keeper);
         }
         supervisor_unref(supervisor);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's clock: CLOCK_MONOTONIC unless a test has put its own source there. The source is set before other threads
- * exist, so it is a plain pointer: whoever starts a thread later hands it over with everything else.
+ * The daemon's clock: CLOCK_MONOTONIC unless a test has put its own source there. The source is set before other
+ * threads exist, so it is a plain pointer: whoever starts a thread later hands it over with everything else.
  */
 #include "daemon/base/clock.h"
 

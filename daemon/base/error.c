@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The trace of an error: one line of the log where it is born, one for each function it passes. The lines of one error
- * follow each other on one thread, innermost first, and read as a traceback. Nothing here allocates: ENOMEM is traced too.
+ * follow each other on one thread, innermost first, and read as a traceback. Nothing here allocates: ENOMEM is traced
+ * too.
  */
 #include "config.h"
 

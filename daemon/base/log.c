@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log: who writes a line copies it into a ring of bytes and goes on; one thread takes lines out and writes them to
- * standard error or the journal. The ring is one allocation of a fixed size, so a line costs no memory when memory is what
- * it complains about; a line that does not fit is dropped and counted, and the writer tells the count in its place.
+ * standard error or the journal. The ring is one allocation of a fixed size, so a line costs no memory when memory is
+ * what it complains about; a line that does not fit is dropped and counted, and the writer tells the count in its
+ * place.
  *
  * Where there is no writer thread (before the start, after the stop, when no thread could be had) a line is written by
- * whoever logs it. `output` is held by whoever writes; where the writer is stuck at the stop, because nobody reads what it
- * writes, it keeps that for good, and later lines are dropped: an exit never waits for a reader.
+ * whoever logs it. `output` is held by whoever writes; where the writer is stuck at the stop, because nobody reads what
+ * it writes, it keeps that for good, and later lines are dropped: an exit never waits for a reader.
  */
 #include "config.h"
 
@@ -53,7 +54,7 @@ struct record {
 static struct {
         struct tr_lock lock;
         pthread_cond_t wake;
-        char *ring TR_GUARDED_BY(lock); /* NULL: no writer thread */
+        char *ring TR_GUARDED_BY(lock);   /* NULL: no writer thread */
         size_t begin TR_GUARDED_BY(lock); /* bytes ever taken out */
         size_t end TR_GUARDED_BY(lock);   /* bytes ever put in */
         bool stopping TR_GUARDED_BY(lock);
@@ -126,11 +127,13 @@ bool tr_log_format_parse(const char *text, size_t len, enum tr_log_format *ret_f
 /* Whether standard error is the journal's own stream: the service manager says which file that is. */
 static bool stderr_is_journal(void) {
         const char *text = getenv("JOURNAL_STREAM");
-        unsigned long long device, inode;
+        char own[64];
         struct stat status;
 
-        return text && sscanf(text, "%llu:%llu", &device, &inode) == 2 && fstat(STDERR_FILENO, &status) == 0 &&
-               status.st_dev == (dev_t)device && status.st_ino == (ino_t)inode;
+        if (!text || fstat(STDERR_FILENO, &status) < 0)
+                return false;
+        snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)status.st_dev, (unsigned long long)status.st_ino);
+        return strcmp(text, own) == 0;
 }
 
 static enum tr_log_format resolve_format(enum tr_log_format format) {
@@ -278,7 +281,8 @@ static void write_dropped(uint64_t count) TR_REQUIRES(log_state.output) {
         struct tr_log_line line = { .level = TR_LOG_WARNING, .text = text };
 
         clock_gettime(CLOCK_REALTIME, &line.when);
-        line.len = (size_t)snprintf(text, sizeof(text), "%llu lines of the log were dropped", (unsigned long long)count);
+        line.len =
+                (size_t)snprintf(text, sizeof(text), "%llu lines of the log were dropped", (unsigned long long)count);
         write_line(&line);
 }
 
@@ -380,7 +384,8 @@ uint64_t tr_log_dropped(void) {
         return atomic_load_explicit(&log_state.dropped, memory_order_relaxed);
 }
 
-void tr_log_set_hook(void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *line),
+void tr_log_set_hook(void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context,
+                                  const char *line),
                      void *userdata) {
         log_state.hook = hook;
         log_state.hook_userdata = userdata;
@@ -402,7 +407,8 @@ static void emit(enum tr_log_level level, const struct tr_log_context *context, 
         tr_lock_release(&log_state.output);
 }
 
-void tr_logv_with(enum tr_log_level level, const struct tr_log_context *context, const char *format, va_list arguments) {
+void tr_logv_with(enum tr_log_level level, const struct tr_log_context *context, const char *format,
+                  va_list arguments) {
         char brief[SHORT_LINE];
         TR_AUTO_FREE char *whole = NULL;
         va_list again;

@@ -66,9 +66,10 @@ void tr_log_with(enum tr_log_level level, const struct tr_log_context *context, 
 void tr_logv_with(enum tr_log_level level, const struct tr_log_context *context, const char *format, va_list arguments)
         __attribute__((format(printf, 3, 0)));
 
-/* Called with every line, from any thread, as it is logged (daemon/watch); it must not log and not wait. Main thread, before
- * others exist. */
-void tr_log_set_hook(void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *line),
+/* Called with every line, from any thread, as it is logged (daemon/watch); it must not log and not wait. Main
+ * thread, before others exist. */
+void tr_log_set_hook(void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context,
+                                  const char *line),
                      void *userdata);
 
 #endif

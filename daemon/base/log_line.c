@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The forms of a line of the log. Every form is built in the caller's buffer by an `out` that stops at its end, with room
- * kept for what must follow (a closing quote, brace and line break), so that a cut line is still a whole one.
+ * The forms of a line of the log. Every form is built in the caller's buffer by an `out` that stops at its end, with
+ * room kept for what must follow (a closing quote, brace and line break), so that a cut line is still a whole one.
  *
- * Text comes from anywhere (Lua, peers): control characters are escaped in every form, and bytes that are not UTF-8 become
- * U+FFFD in JSON, which could not hold them otherwise.
+ * Text comes from anywhere (Lua, peers): control characters are escaped in every form, and bytes that are not UTF-8
+ * become U+FFFD in JSON, which could not hold them otherwise.
  */
 #include "daemon/base/log_line.h"
 
@@ -79,7 +79,8 @@ static void put_plain(struct out *out, const char *text, size_t len, const char 
                 } else if (bytes > 0 && (text[i] == '\t' || !is_control(text + i, bytes))) {
                         put(out, text + i, bytes);
                 } else {
-                        /* of a control character of two bytes the second is no character by itself, and comes here next */
+                        /* of a control character of two bytes the second is no character by itself, and comes here
+                         * next */
                         bytes = 1;
                         snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)text[i]);
                         put_text(out, escaped);
@@ -107,7 +108,8 @@ static void put_circumstances(struct out *out, const struct tr_log_context *cont
         char text[64];
 
         if (context->has_peer) {
-                snprintf(text, sizeof(text), " (uid %" PRIu32 ", pid %" PRId32 ")", context->peer_uid, context->peer_pid);
+                snprintf(text, sizeof(text), " (uid %" PRIu32 ", pid %" PRId32 ")", context->peer_uid,
+                         context->peer_pid);
                 put_text(out, text);
         }
         if (context->trace) {

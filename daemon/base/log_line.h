@@ -9,7 +9,8 @@
 #include "daemon/base/log.h"
 
 /*
- * One line of the log, and its forms. log.c decides when and where it is written; nothing here keeps state or allocates.
+ * One line of the log, and its forms. log.c decides when and where it is written; nothing here keeps state or
+ * allocates.
  */
 struct tr_log_line {
         enum tr_log_level level;
@@ -20,9 +21,10 @@ struct tr_log_line {
 };
 
 /*
- * Each writes the line with its line break into the buffer and answers how many bytes that are; what does not fit is cut.
- * size is at least TR_LOG_RENDER_MIN, and each text of the context has at most TR_LOG_CONTEXT_MAX bytes, so that only the
- * line's own text is ever cut. What others wrote cannot forge a line or reach the terminal as a control sequence.
+ * Each writes the line with its line break into the buffer and answers how many bytes that are; what does not fit is
+ * cut. size is at least TR_LOG_RENDER_MIN, and each text of the context has at most TR_LOG_CONTEXT_MAX bytes, so that
+ * only the line's own text is ever cut. What others wrote cannot forge a line or reach the terminal as a control
+ * sequence.
  */
 #define TR_LOG_CONTEXT_MAX 256
 #define TR_LOG_RENDER_MIN 8192
@@ -37,7 +39,8 @@ size_t tr_log_render_prefixed(const struct tr_log_line *line, char *buffer, size
 /* syslog's number for a level. */
 int tr_log_priority(enum tr_log_level level);
 
-/* Sends the line with its fields to the journal. False where it was not taken (no journal, or built without libsystemd). */
+/* Sends the line with its fields to the journal. False where it was not taken (no journal, or built without
+ * libsystemd). */
 bool tr_log_send_journal(const struct tr_log_line *line);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * How long to wait before something that ended is started again: a pause that doubles from `min` to `max`, 20 % jitter, and
- * is `min` again after `reset` of running without a fault. Ten failures within a minute, and it is tried once a minute only,
- * until it has run for `reset`.
+ * How long to wait before something that ended is started again: a pause that doubles from `min` to `max`, 20 % jitter,
+ * and is `min` again after `reset` of running without a fault. Ten failures within a minute, and it is tried once a
+ * minute only, until it has run for `reset`.
  *
  * Arithmetic only: no clock, no randomness, no lock. Who owns it has those.
  */
@@ -18,10 +18,10 @@ struct tr_backoff {
         uint64_t min_ns;
         uint64_t max_ns;
         uint64_t reset_ns;
-        uint64_t next_ns;                           /* the next pause, without jitter */
-        uint64_t failed_ns[TR_BACKOFF_FAILURES];    /* when the last ones were, a ring */
-        uint32_t failures;                          /* ever */
-        bool slowed;                                /* tried once a minute only */
+        uint64_t next_ns;                        /* the next pause, without jitter */
+        uint64_t failed_ns[TR_BACKOFF_FAILURES]; /* when the last ones were, a ring */
+        uint32_t failures;                       /* ever */
+        bool slowed;                             /* tried once a minute only */
 };
 
 void tr_backoff_init(struct tr_backoff *backoff, uint64_t min_ns, uint64_t max_ns, uint64_t reset_ns);

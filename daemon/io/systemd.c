@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The service manager's side of the daemon. Variables that make no sense are ignored with a warning: a daemon that does not
- * start because of them could not say so to anybody.
+ * The service manager's side of the daemon. Variables that make no sense are ignored with a warning: a daemon that does
+ * not start because of them could not say so to anybody.
  */
 #include "config.h"
 
@@ -55,8 +55,8 @@ static unsigned int take_sockets(void) {
         }
         for (unsigned int i = 0; i < count; i++)
                 if (fcntl(TR_SYSTEMD_FIRST_SOCKET + (int)i, F_SETFD, FD_CLOEXEC) < 0) {
-                        tr_log(TR_LOG_WARNING, "LISTEN_FDS=%llu, and descriptor %u is not open", (unsigned long long)count,
-                               TR_SYSTEMD_FIRST_SOCKET + i);
+                        tr_log(TR_LOG_WARNING, "LISTEN_FDS=%llu, and descriptor %u is not open",
+                               (unsigned long long)count, TR_SYSTEMD_FIRST_SOCKET + i);
                         return i;
                 }
         return (unsigned int)count;

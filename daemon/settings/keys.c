@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every key of the configuration. conf/trouped.schema.json says the same for people's editors; a test holds the two, and the
- * defaults, in step.
+ * Every key of the configuration. conf/trouped.schema.json says the same for people's editors; a test holds the two,
+ * and the defaults, in step.
  */
 #include "daemon/settings/keys.h"
 

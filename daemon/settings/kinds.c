@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of values that a configuration has. A field is written only where the whole value is right, so after a problem
- * the structure still holds what it held before.
+ * The kinds of values that a configuration has. A field is written only where the whole value is right, so after a
+ * problem the structure still holds what it held before.
  */
 #include "config.h"
 
@@ -38,13 +38,15 @@ void tr_read_count(struct tr_json_reader *reader, const struct tr_place *place, 
         json_int_t number = json_integer_value(value);
 
         if (!json_is_integer(value) || number < 0 || (uint64_t)number < key->min || (uint64_t)number > key->max)
-                tr_reader_problem(reader, place, "must be a whole number from %" PRIu64 " to %" PRIu64, key->min, key->max);
+                tr_reader_problem(reader, place, "must be a whole number from %" PRIu64 " to %" PRIu64, key->min,
+                                  key->max);
         else
                 keep_number(field, (uint64_t)number);
 }
 
 /* A number, or a text that the function reads. */
-static bool quantity(json_t *value, bool (*parse)(const char *text, size_t len, uint64_t *ret_value), uint64_t *ret_number) {
+static bool quantity(json_t *value, bool (*parse)(const char *text, size_t len, uint64_t *ret_value),
+                     uint64_t *ret_number) {
         if (json_is_string(value))
                 return parse(json_string_value(value), json_string_length(value), ret_number);
         if (!json_is_integer(value) || json_integer_value(value) < 0)
@@ -60,20 +62,22 @@ void tr_read_size(struct tr_json_reader *reader, const struct tr_place *place, j
         if (!quantity(value, tr_size_parse, &bytes))
                 tr_reader_problem(reader, place, "must be a size: bytes, or text with K, M or G (\"64M\")");
         else if (bytes < key->min || bytes > key->max)
-                tr_reader_problem(reader, place, "must be a size from %" PRIu64 " to %" PRIu64 " bytes", key->min, key->max);
+                tr_reader_problem(reader, place, "must be a size from %" PRIu64 " to %" PRIu64 " bytes", key->min,
+                                  key->max);
         else
                 keep_number(field, bytes);
 }
 
-void tr_read_duration(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                      void *field) {
+void tr_read_duration(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                      const struct tr_key *key, void *field) {
         uint64_t ms;
 
         if (!quantity(value, tr_duration_parse, &ms))
-                tr_reader_problem(reader, place, "must be a time: milliseconds, or text with ms, s, m, h or d (\"10s\")");
+                tr_reader_problem(reader, place,
+                                  "must be a time: milliseconds, or text with ms, s, m, h or d (\"10s\")");
         else if (ms < key->min || ms > key->max)
-                tr_reader_problem(reader, place, "must be a time from %" PRIu64 " to %" PRIu64 " milliseconds", key->min,
-                                  key->max);
+                tr_reader_problem(reader, place, "must be a time from %" PRIu64 " to %" PRIu64 " milliseconds",
+                                  key->min, key->max);
         else
                 keep_number(field, ms);
 }
@@ -109,7 +113,8 @@ void tr_read_text(struct tr_json_reader *reader, const struct tr_place *place, j
         const char *text = plain_text(value);
 
         if (!text || strlen(text) < key->min || strlen(text) > key->max)
-                tr_reader_problem(reader, place, "must be text of %" PRIu64 " to %" PRIu64 " bytes", key->min, key->max);
+                tr_reader_problem(reader, place, "must be text of %" PRIu64 " to %" PRIu64 " bytes", key->min,
+                                  key->max);
         else
                 keep_text(reader, field, text);
 }
@@ -212,8 +217,8 @@ static void refuse_choice(struct tr_json_reader *reader, const struct tr_place *
         tr_reader_problem(reader, place, "must be one of: %s", text);
 }
 
-void tr_read_choice(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                    void *field) {
+void tr_read_choice(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                    const struct tr_key *key, void *field) {
         uint64_t at;
 
         if (find_choice(key->choices, plain_text(value), &at))
@@ -222,8 +227,8 @@ void tr_read_choice(struct tr_json_reader *reader, const struct tr_place *place,
                 refuse_choice(reader, place, key->choices);
 }
 
-void tr_read_choices(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                     void *field) {
+void tr_read_choices(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                     const struct tr_key *key, void *field) {
         uint64_t bits = 0, at;
         json_t *element;
         size_t i;
@@ -245,8 +250,8 @@ void tr_read_choices(struct tr_json_reader *reader, const struct tr_place *place
         keep_number(field, bits);
 }
 
-void tr_read_objects(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                     void *field) {
+void tr_read_objects(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                     const struct tr_key *key, void *field) {
         json_t *element;
         size_t i;
 

@@ -23,7 +23,8 @@ void tr_settings_actors_deinit(struct tr_settings_actors *actors) {
 }
 
 /* Two that want one name would take turns at failing. */
-static void check_publish(struct tr_json_reader *reader, const struct tr_place *place, const struct tr_settings_actors *actors) {
+static void check_publish(struct tr_json_reader *reader, const struct tr_place *place,
+                          const struct tr_settings_actors *actors) {
         const struct tr_settings_actor *last = &actors->list[actors->count - 1];
         struct tr_place inner = { .parent = place, .key = "publish" };
 
@@ -32,8 +33,8 @@ static void check_publish(struct tr_json_reader *reader, const struct tr_place *
                         tr_reader_problem(reader, &inner, "is the name of actors[%zu] already", i);
 }
 
-void tr_read_actors(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                    void *field) {
+void tr_read_actors(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                    const struct tr_key *key, void *field) {
         struct tr_settings_actors actors = { 0 };
         json_t *element;
         size_t i;
@@ -87,8 +88,8 @@ void tr_read_args(struct tr_json_reader *reader, const struct tr_place *place, j
         tr_writer_deinit(&writer);
 }
 
-void tr_read_components(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                        void *field) {
+void tr_read_components(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                        const struct tr_key *key, void *field) {
         json_t *element;
         size_t i;
 
@@ -104,8 +105,8 @@ void tr_read_components(struct tr_json_reader *reader, const struct tr_place *pl
         }
 }
 
-void tr_read_access(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                    void *field) {
+void tr_read_access(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                    const struct tr_key *key, void *field) {
         json_t *element;
         size_t i;
 
@@ -129,8 +130,8 @@ static bool is_pattern(const char *text) {
         return tr_name_is_valid(text, len - (text[len - 2] == '.' ? 2 : 1));
 }
 
-void tr_read_patterns(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                      void *field) {
+void tr_read_patterns(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                      const struct tr_key *key, void *field) {
         json_t *element;
         size_t i;
 

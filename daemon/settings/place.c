@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places in a JSON document. The parser keeps no positions, so a line is found by walking the text again, which costs nothing
- * that matters: it is done for what is wrong only. The walk trusts that the parser has accepted the text; it still never
- * leaves it.
+ * Places in a JSON document. The parser keeps no positions, so a line is found by walking the text again, which costs
+ * nothing that matters: it is done for what is wrong only. The walk trusts that the parser has accepted the text; it
+ * still never leaves it.
  */
 #include "daemon/settings/place.h"
 
@@ -81,7 +81,8 @@ static const char *skip_value(const char *at, const char *end) {
         return end;
 }
 
-/* Whether the string from `at` on, quotes included, is the key; it may be written with escapes, which the parser reads. */
+/* Whether the string from `at` on, quotes included, is the key; it may be written with escapes, which the parser
+ * reads. */
 static bool is_key(const char *at, const char *end, const char *key) {
         json_t *string = json_loadb(at, (size_t)(end - at), JSON_DECODE_ANY, NULL);
         const char *text = json_string_value(string);
@@ -91,8 +92,10 @@ static bool is_key(const char *at, const char *end, const char *key) {
         return is;
 }
 
-/* From the value around it to the place: *ret_mark is where a person looks for it, *ret_value where its value begins. */
-static bool step(const struct tr_place *place, const char *at, const char *end, const char **ret_mark, const char **ret_value) {
+/* From the value around it to the place: *ret_mark is where a person looks for it, *ret_value where its value
+ * begins. */
+static bool step(const struct tr_place *place, const char *at, const char *end, const char **ret_mark,
+                 const char **ret_value) {
         size_t index = 0;
 
         if (at >= end || *at != (place->key ? '{' : '['))

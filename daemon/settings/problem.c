@@ -43,8 +43,8 @@ char *tr_problem_text(const struct tr_problem *problem) {
 
         if (problem->line > 0)
                 snprintf(line, sizeof(line), ":%d", problem->line);
-        if (asprintf(&text, "%s%s: %s%s%s", problem->file, line, problem->key ? problem->key : "", problem->key ? ": " : "",
-                     problem->text) < 0)
+        if (asprintf(&text, "%s%s: %s%s%s", problem->file, line, problem->key ? problem->key : "",
+                     problem->key ? ": " : "", problem->text) < 0)
                 return NULL;
         return text;
 }

@@ -21,10 +21,10 @@ struct tr_problems {
 };
 
 /* Adds one; takes the key (NULL: none). 0 or -ENOMEM. */
-TR_MUST_CHECK int tr_problems_addv(struct tr_problems *problems, const char *file, int line, char *take_key, const char *format,
-                                   va_list arguments) __attribute__((format(printf, 5, 0)));
-TR_MUST_CHECK int tr_problems_add(struct tr_problems *problems, const char *file, int line, char *take_key, const char *format,
-                                  ...) __attribute__((format(printf, 5, 6)));
+TR_MUST_CHECK int tr_problems_addv(struct tr_problems *problems, const char *file, int line, char *take_key,
+                                   const char *format, va_list arguments) __attribute__((format(printf, 5, 0)));
+TR_MUST_CHECK int tr_problems_add(struct tr_problems *problems, const char *file, int line, char *take_key,
+                                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* "FILE:LINE: KEY: TEXT", the caller's; NULL where memory is short. */
 char *tr_problem_text(const struct tr_problem *problem);
 void tr_problems_deinit(struct tr_problems *problems);

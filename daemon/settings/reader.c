@@ -16,7 +16,8 @@ void tr_reader_no_memory(struct tr_json_reader *reader) {
 }
 
 __attribute__((format(printf, 4, 0))) static void tell(struct tr_json_reader *reader, struct tr_problems *problems,
-                                                       const struct tr_place *place, const char *format, va_list arguments) {
+                                                       const struct tr_place *place, const char *format,
+                                                       va_list arguments) {
         char *key = place ? tr_place_text(place) : NULL;
         int r;
 
@@ -24,7 +25,8 @@ __attribute__((format(printf, 4, 0))) static void tell(struct tr_json_reader *re
                 tr_reader_no_memory(reader);
                 return;
         }
-        r = tr_problems_addv(problems, reader->file, tr_place_line(place, reader->text, reader->len), key, format, arguments);
+        r = tr_problems_addv(problems, reader->file, tr_place_line(place, reader->text, reader->len), key, format,
+                             arguments);
         if (r < 0)
                 reader->error = r;
 }
@@ -60,8 +62,8 @@ static bool asks_in_vain(const struct tr_json_reader *reader, const struct tr_pl
         return reader->defaults && !is_nothing && !json_equal(value, tr_place_find(place, reader->defaults));
 }
 
-static void read_key(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                     void *structure) {
+static void read_key(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                     const struct tr_key *key, void *structure) {
         void *field = structure && key->offset != TR_KEY_UNKEPT ? (char *)structure + key->offset : NULL;
 
         if (!json_is_null(value) || !(key->flags & TR_KEY_NULLABLE))
@@ -70,8 +72,8 @@ static void read_key(struct tr_json_reader *reader, const struct tr_place *place
                 note(reader, place, "without effect in this version");
 }
 
-void tr_read_keys(struct tr_json_reader *reader, const struct tr_place *place, json_t *object, const struct tr_key *keys,
-                  void *structure) {
+void tr_read_keys(struct tr_json_reader *reader, const struct tr_place *place, json_t *object,
+                  const struct tr_key *keys, void *structure) {
         const char *name;
         json_t *value;
 
@@ -96,7 +98,7 @@ void tr_read_keys(struct tr_json_reader *reader, const struct tr_place *place, j
         }
 }
 
-void tr_read_object(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                    void *field) {
+void tr_read_object(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                    const struct tr_key *key, void *field) {
         tr_read_keys(reader, place, value, key->keys, field);
 }

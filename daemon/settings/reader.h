@@ -11,8 +11,8 @@
 #include "daemon/settings/problem.h"
 
 /*
- * Reads JSON into structures by tables of keys. What is wrong becomes a problem and reading goes on; what failed for want
- * of memory is remembered in `error`, and the caller looks once at the end.
+ * Reads JSON into structures by tables of keys. What is wrong becomes a problem and reading goes on; what failed for
+ * want of memory is remembered in `error`, and the caller looks once at the end.
  */
 struct tr_json_reader {
         const char *file;
@@ -28,8 +28,8 @@ struct tr_json_reader {
 struct tr_key;
 
 /* Reads one value into `field`, which is NULL where nothing keeps it: then its form is checked. */
-typedef void tr_read_fn(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                        void *field);
+typedef void tr_read_fn(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
+                        const struct tr_key *key, void *field);
 
 enum {
         TR_KEY_REQUIRED = 1 << 0,
@@ -43,10 +43,10 @@ enum {
 struct tr_key {
         const char *name;
         tr_read_fn *read;
-        size_t offset;             /* of the field in the structure that the object is read into, or TR_KEY_UNKEPT */
+        size_t offset; /* of the field in the structure that the object is read into, or TR_KEY_UNKEPT */
         unsigned int flags;
-        uint64_t min, max;         /* of numbers, and of a text's bytes */
-        const struct tr_key *keys; /* of an object, or of a list's elements where those are objects */
+        uint64_t min, max;          /* of numbers, and of a text's bytes */
+        const struct tr_key *keys;  /* of an object, or of a list's elements where those are objects */
         const char *const *choices; /* NULL-terminated; the value is the place in it */
 };
 
@@ -67,8 +67,8 @@ tr_read_fn tr_read_choices;  /* uint64_t: a list, one bit each */
 tr_read_fn tr_read_objects;  /* a list of objects by key->keys; kept nowhere */
 
 /* Reads an object by a table into a structure. */
-void tr_read_keys(struct tr_json_reader *reader, const struct tr_place *place, json_t *object, const struct tr_key *keys,
-                  void *structure);
+void tr_read_keys(struct tr_json_reader *reader, const struct tr_place *place, json_t *object,
+                  const struct tr_key *keys, void *structure);
 
 /* Tells what is wrong at a place. */
 void tr_reader_problem(struct tr_json_reader *reader, const struct tr_place *place, const char *format, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The XDG base directories. A variable that is unset, empty or relative does not count, as their specification has it; then
- * it is the usual folder in HOME, and for the runtime directory the one that a login makes.
+ * The XDG base directories. A variable that is unset, empty or relative does not count, as their specification has it;
+ * then it is the usual folder in HOME, and for the runtime directory the one that a login makes.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A configuration is read in three layers: the defaults (JSON, like the file), what differs for a user's own daemon, and
- * the file. Each overwrites what it has. What belongs to more than one key is checked at the end.
+ * A configuration is read in three layers: the defaults (JSON, like the file), what differs for a user's own daemon,
+ * and the file. Each overwrites what it has. What belongs to more than one key is checked at the end.
  */
 #include "config.h"
 
@@ -161,8 +161,8 @@ int tr_settings_parse(const char *file, const char *text, size_t len, enum tr_se
         return r;
 }
 
-int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems, struct tr_problems *notes,
-                     struct tr_settings **ret_settings) {
+int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems,
+                     struct tr_problems *notes, struct tr_settings **ret_settings) {
         TR_AUTO_FREE char *usual = file ? NULL : tr_scope_configuration(scope);
         const char *name = file ? file : usual;
         struct tr_source source;

@@ -13,8 +13,8 @@
 /*
  * The configuration as the daemon uses it. Immutable once it was read; any thread.
  *
- * Every key has a value: the defaults are a configuration themselves (tr_settings_defaults), read by the same code before
- * the file. Texts are the settings' own.
+ * Every key has a value: the defaults are a configuration themselves (tr_settings_defaults), read by the same code
+ * before the file. Texts are the settings' own.
  */
 
 /* Whose daemon it is decides where things are. */
@@ -75,11 +75,11 @@ struct tr_settings {
         char *file; /* that was read; NULL: none, all are defaults */
         char *socket_path;
         uint64_t socket_mode;
-        char *socket_group;      /* NULL: none */
-        int socket_group_line;   /* where it was configured, so that it has to exist; 0: it was not */
-        char **path;             /* NULL-terminated */
-        uint64_t allow;          /* enum tr_settings_allow, one bit each */
-        bool has_allow;          /* it was configured */
+        char *socket_group;    /* NULL: none */
+        int socket_group_line; /* where it was configured, so that it has to exist; 0: it was not */
+        char **path;           /* NULL-terminated */
+        uint64_t allow;        /* enum tr_settings_allow, one bit each */
+        bool has_allow;        /* it was configured */
         struct tr_settings_actors actors;
         struct tr_settings_limits limits;
         uint64_t log_level;  /* enum tr_log_level */
@@ -105,8 +105,9 @@ enum {
 extern const char tr_settings_defaults[];
 
 /*
- * Reads the configuration: `file`, or where that is NULL the scope's own, which may be missing. 0, TR_SETTINGS_WRONG with
- * *problems filled, or a negative errno. *notes gets what is well formed but without effect. Both are the caller's to deinit.
+ * Reads the configuration: `file`, or where that is NULL the scope's own, which may be missing. 0, TR_SETTINGS_WRONG
+ * with *problems filled, or a negative errno. *notes gets what is well formed but without effect. Both are the caller's
+ * to deinit.
  */
 TR_MUST_CHECK int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems,
                                    struct tr_problems *notes, struct tr_settings **ret_settings);

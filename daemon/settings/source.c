@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration is a small regular file: a device, a pipe, or gigabytes are a mistake, and are not waited for or read. */
+/* A configuration is a small regular file: a device, a pipe, or gigabytes are a mistake, and are not waited for or
+ * read. */
 #include "config.h"
 
 #include "daemon/settings/source.h"
@@ -44,7 +45,8 @@ int tr_source_read(const char *file, struct tr_source *ret_source) {
         ssize_t len;
 
         if (fd < 0)
-                return fail(ret_source, errno == ENOENT ? TR_SOURCE_MISSING : TR_SOURCE_UNREADABLE, strerrordesc_np(errno));
+                return fail(ret_source, errno == ENOENT ? TR_SOURCE_MISSING : TR_SOURCE_UNREADABLE,
+                            strerrordesc_np(errno));
         if (fstat(fd, &status) < 0)
                 return tr_error_origin(-errno);
         if (!S_ISREG(status.st_mode))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations of any bytes: what is accepted has sense, and what is refused has a place in the text. Looking for lines
- * stays within the text, whatever it is.
+ * Configurations of any bytes: what is accepted has sense, and what is refused has a place in the text. Looking for
+ * lines stays within the text, whatever it is.
  */
 #include "config.h"
 
@@ -13,13 +13,18 @@
 #include "tests/fuzz/fuzz.h"
 
 static const char *const seeds[] = {
-        "{\"socket\": {\"path\": \"s\", \"mode\": \"0660\", \"group\": \"g\"}, \"path\": [\"a\", \"/b\"], \"allow\": [\"files\"]}",
-        "{\"actors\": [{\"actor\": \"a:B\", \"args\": [1, -2.5, {\"k\": [null]}, \"\\u00e4\"], \"name\": \"n\", \"publish\": \"p\",\n"
+        "{\"socket\": {\"path\": \"s\", \"mode\": \"0660\", \"group\": \"g\"}, \"path\": [\"a\", \"/b\"], \"allow\": "
+        "[\"files\"]}",
+        "{\"actors\": [{\"actor\": \"a:B\", \"args\": [1, -2.5, {\"k\": [null]}, \"\\u00e4\"], \"name\": \"n\", "
+        "\"publish\": \"p\",\n"
         "\"heap\": \"1M\", \"mailbox\": 5, \"restart\": \"always\"}]}",
-        "{\"limits\": {\"heap\": \"64M\", \"heap_max\": \"1G\", \"stalled\": \"30s\", \"memory\": null, \"nesting\": 7}}",
+        "{\"limits\": {\"heap\": \"64M\", \"heap_max\": \"1G\", \"stalled\": \"30s\", \"memory\": null, \"nesting\": "
+        "7}}",
         "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"backoff\": {\"min\": \"1s\"}, \"routing\": \"shared\"}],\n"
-        "\"access\": [{\"user\": \"u\", \"roles\": [\"call\"], \"names\": [\"a.*\", \"*\"]}], \"components\": [\"c\", {}]}",
-        "{\"log\": {\"level\": \"debug\", \"format\": \"json\"}, \"shutdown\": {\"grace\": 5}, \"colour\": {\"b\": [[\"]}\\\"\"]]}}",
+        "\"access\": [{\"user\": \"u\", \"roles\": [\"call\"], \"names\": [\"a.*\", \"*\"]}], \"components\": [\"c\", "
+        "{}]}",
+        "{\"log\": {\"level\": \"debug\", \"format\": \"json\"}, \"shutdown\": {\"grace\": 5}, \"colour\": {\"b\": "
+        "[[\"]}\\\"\"]]}}",
 };
 
 void fuzz_seeds(void (*add)(const uint8_t *data, size_t bytes)) {

@@ -122,10 +122,6 @@ START_TEST(a_role_is_the_threads_own) {
 }
 END_TEST
 
-suite_main("base", the_clock_is_driven_by_a_test,
-           a_deadline_beyond_the_clock_never_comes,
-           the_kernels_clock_goes_forward,
-           an_error_says_where_it_was_born_and_passed,
-           an_outcome_is_never_passed_on,
-           random_bytes_fill_what_was_asked_for,
-           a_role_is_the_threads_own);
+suite_main("base", the_clock_is_driven_by_a_test, a_deadline_beyond_the_clock_never_comes,
+           the_kernels_clock_goes_forward, an_error_says_where_it_was_born_and_passed, an_outcome_is_never_passed_on,
+           random_bytes_fill_what_was_asked_for, a_role_is_the_threads_own);

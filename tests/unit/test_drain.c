@@ -35,8 +35,14 @@ static void on_log(void *userdata, enum tr_log_level level, const struct tr_log_
 
 static void set_up(void) {
         const struct tr_system_limits limits = {
-                .actors = 100, .actors_per_user = 100, .heap_bytes = 1 << 20, .heap_max_bytes = 1 << 30,
-                .mailbox = 100, .mailbox_bytes = 1 << 20, .async = 10, .grace_ns = TR_NEVER,
+                .actors = 100,
+                .actors_per_user = 100,
+                .heap_bytes = 1 << 20,
+                .heap_max_bytes = 1 << 30,
+                .mailbox = 100,
+                .mailbox_bytes = 1 << 20,
+                .async = 10,
+                .grace_ns = TR_NEVER,
         };
         const struct tr_system_hooks hooks = { .wake = on_wake };
 
@@ -178,5 +184,5 @@ START_TEST(who_is_stuck_is_named_and_not_waited_for) {
 }
 END_TEST
 
-suite_main("drain", nobody_is_there, all_sessions_end_orderly, who_is_busy_is_waited_for, past_the_grace_they_are_killed,
-           in_a_hurry_they_are_killed, who_is_stuck_is_named_and_not_waited_for);
+suite_main("drain", nobody_is_there, all_sessions_end_orderly, who_is_busy_is_waited_for,
+           past_the_grace_they_are_killed, in_a_hurry_they_are_killed, who_is_stuck_is_named_and_not_waited_for);

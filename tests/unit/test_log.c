@@ -101,7 +101,8 @@ static void *log_lines(void *userdata) {
         const char *name = userdata;
 
         for (int i = 0; i < LINES; i++)
-                tr_log_with(TR_LOG_INFO, &(struct tr_log_context){ .actor = name, .has_peer = true, .peer_uid = 7 }, "line %d", i);
+                tr_log_with(TR_LOG_INFO, &(struct tr_log_context){ .actor = name, .has_peer = true, .peer_uid = 7 },
+                            "line %d", i);
         return NULL;
 }
 

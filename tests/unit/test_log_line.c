@@ -17,7 +17,8 @@ static struct tr_log_line line_of(const char *text) {
         };
 }
 
-static const char *rendered(size_t (*render)(const struct tr_log_line *, char *, size_t), const struct tr_log_line *line) {
+static const char *rendered(size_t (*render)(const struct tr_log_line *, char *, size_t),
+                            const struct tr_log_line *line) {
         size_t len = render(line, buffer, sizeof(buffer) - 1);
 
         ck_assert_uint_lt(len, sizeof(buffer));
@@ -30,9 +31,12 @@ START_TEST(json_has_the_members_that_are_set) {
 
         ck_assert_str_eq(rendered(tr_log_render_json, &line),
                          "{\"time\":\"2026-01-02T03:04:05.678901Z\",\"level\":\"warning\",\"message\":\"it broke\"}\n");
-        line.context = (struct tr_log_context){
-                .actor = "count\"er", .handle = "1a2b3c4d", .trace = "t1", .has_peer = true, .peer_uid = 4294967295u, .peer_pid = 7
-        };
+        line.context = (struct tr_log_context){ .actor = "count\"er",
+                                                .handle = "1a2b3c4d",
+                                                .trace = "t1",
+                                                .has_peer = true,
+                                                .peer_uid = 4294967295u,
+                                                .peer_pid = 7 };
         ck_assert_str_eq(rendered(tr_log_render_json, &line),
                          "{\"time\":\"2026-01-02T03:04:05.678901Z\",\"level\":\"warning\",\"actor\":\"count\\\"er\","
                          "\"handle\":\"1a2b3c4d\",\"trace\":\"t1\",\"peer_uid\":4294967295,\"peer_pid\":7,"
@@ -70,8 +74,12 @@ START_TEST(text_has_who_and_for_whom) {
 
         setenv("TZ", "UTC", 1);
         ck_assert_str_eq(rendered(tr_log_render_text, &line), "03:04:05.678 warning: it broke\n");
-        line.context = (struct tr_log_context){ .actor = "counter", .handle = "1a2b3c4d", .trace = "t1", .has_peer = true,
-                                                .peer_uid = 1000, .peer_pid = 77 };
+        line.context = (struct tr_log_context){ .actor = "counter",
+                                                .handle = "1a2b3c4d",
+                                                .trace = "t1",
+                                                .has_peer = true,
+                                                .peer_uid = 1000,
+                                                .peer_pid = 77 };
         ck_assert_str_eq(rendered(tr_log_render_text, &line),
                          "03:04:05.678 warning: counter[1a2b3c4d]: it broke (uid 1000, pid 77) (trace t1)\n");
 }
@@ -81,8 +89,9 @@ START_TEST(no_text_forges_a_line_or_reaches_the_terminal) {
         struct tr_log_line line = line_of("one\n00:00:00.000 error: two\x1b[2J\xc2\x9b\xff\r\xc3\xa4\t|");
 
         setenv("TZ", "UTC", 1);
-        ck_assert_str_eq(rendered(tr_log_render_text, &line),
-                         "03:04:05.678 warning: one\n    00:00:00.000 error: two\\x1b[2J\\xc2\\x9b\\xff\\x0d\xc3\xa4\t|\n");
+        ck_assert_str_eq(
+                rendered(tr_log_render_text, &line),
+                "03:04:05.678 warning: one\n    00:00:00.000 error: two\\x1b[2J\\xc2\\x9b\\xff\\x0d\xc3\xa4\t|\n");
         line.context.actor = "a\nb";
         ck_assert_str_eq(rendered(tr_log_render_prefixed, &line),
                          "<4>a b: one\n<4>    00:00:00.000 error: two\\x1b[2J\\xc2\\x9b\\xff\\x0d\xc3\xa4\t|\n");
@@ -97,9 +106,5 @@ START_TEST(levels_have_syslogs_numbers) {
 }
 END_TEST
 
-suite_main("log_line", json_has_the_members_that_are_set,
-           json_holds_any_bytes,
-           json_that_is_cut_is_still_json,
-           text_has_who_and_for_whom,
-           no_text_forges_a_line_or_reaches_the_terminal,
-           levels_have_syslogs_numbers);
+suite_main("log_line", json_has_the_members_that_are_set, json_holds_any_bytes, json_that_is_cut_is_still_json,
+           text_has_who_and_for_whom, no_text_forges_a_line_or_reaches_the_terminal, levels_have_syslogs_numbers);

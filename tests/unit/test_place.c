@@ -6,18 +6,17 @@
 #include "daemon/settings/place.h"
 #include "tests/unit/suite.h"
 
-static const char document[] =
-        "\n"                                               /* 1 */
-        "{ \"a\": 1,\n"                                    /* 2 */
-        "  \"b{\\\"\": \"}],\\\\\",\n"                     /* 3 */
-        "  \"list\": [ 1, [2, {\"x\": 3}],\n"              /* 4 */
-        "    {\"in\": true,\n"                             /* 5 */
-        "     \"\\u0061bc\"\n"                             /* 6 */
-        "        : {\n"                                    /* 7 */
-        "     \"deep\": null }}\n"                         /* 8 */
-        "    ,\n"                                          /* 9 */
-        "    \"last\" ],\n"                                /* 10 */
-        "  \"end\": {}}\n";                                /* 11 */
+static const char document[] = "\n"                                  /* 1 */
+                               "{ \"a\": 1,\n"                       /* 2 */
+                               "  \"b{\\\"\": \"}],\\\\\",\n"        /* 3 */
+                               "  \"list\": [ 1, [2, {\"x\": 3}],\n" /* 4 */
+                               "    {\"in\": true,\n"                /* 5 */
+                               "     \"\\u0061bc\"\n"                /* 6 */
+                               "        : {\n"                       /* 7 */
+                               "     \"deep\": null }}\n"            /* 8 */
+                               "    ,\n"                             /* 9 */
+                               "    \"last\" ],\n"                   /* 10 */
+                               "  \"end\": {}}\n";                   /* 11 */
 
 static int line_of(const struct tr_place *place) {
         return tr_place_line(place, document, sizeof(document) - 1);
@@ -45,7 +44,8 @@ END_TEST
 
 START_TEST(a_missing_place_is_where_it_would_be) {
         struct tr_place list = { .key = "list" }, third = { .parent = &list, .index = 2 };
-        struct tr_place missing = { .parent = &third, .key = "missing" }, below = { .parent = &missing, .key = "below" };
+        struct tr_place missing = { .parent = &third, .key = "missing" },
+                        below = { .parent = &missing, .key = "below" };
         struct tr_place top = { .key = "missing" }, wrong = { .parent = &list, .key = "member of a list" };
         struct tr_place beyond = { .parent = &list, .index = 4 };
 
@@ -94,7 +94,8 @@ END_TEST
 
 START_TEST(values_are_found) {
         json_t *json = json_loads("{\"a\": [1, {\"b\": 5}]}", 0, NULL);
-        struct tr_place a = { .key = "a" }, second = { .parent = &a, .index = 1 }, b = { .parent = &second, .key = "b" };
+        struct tr_place a = { .key = "a" }, second = { .parent = &a, .index = 1 },
+                        b = { .parent = &second, .key = "b" };
         struct tr_place none = { .parent = &b, .key = "c" };
 
         ck_assert_int_eq(json_integer_value(tr_place_find(&b, json)), 5);
@@ -104,8 +105,5 @@ START_TEST(values_are_found) {
 }
 END_TEST
 
-suite_main("place", lines_are_those_of_keys_and_elements,
-           a_missing_place_is_where_it_would_be,
-           no_cut_text_is_left,
-           text_is_how_people_write_it,
-           values_are_found);
+suite_main("place", lines_are_those_of_keys_and_elements, a_missing_place_is_where_it_would_be, no_cut_text_is_left,
+           text_is_how_people_write_it, values_are_found);

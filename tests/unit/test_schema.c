@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The installed JSON Schema says what the tables of keys say: the same keys, kinds, bounds, choices and defaults, in both
- * directions. And the installed sample is the defaults.
+ * The installed JSON Schema says what the tables of keys say: the same keys, kinds, bounds, choices and defaults, in
+ * both directions. And the installed sample is the defaults.
  */
 #include <stdio.h>
 #include <string.h>
@@ -49,8 +49,10 @@ static const char *reference(json_t *property) {
 }
 
 static void check_bounds(const struct tr_key *key, json_t *property, const char *lower, const char *upper) {
-        ck_assert_msg((uint64_t)json_integer_value(json_object_get(property, lower)) == key->min, "%s: %s", key->name, lower);
-        ck_assert_msg((uint64_t)json_integer_value(json_object_get(property, upper)) == key->max, "%s: %s", key->name, upper);
+        ck_assert_msg((uint64_t)json_integer_value(json_object_get(property, lower)) == key->min, "%s: %s", key->name,
+                      lower);
+        ck_assert_msg((uint64_t)json_integer_value(json_object_get(property, upper)) == key->max, "%s: %s", key->name,
+                      upper);
 }
 
 static void check_choices(const struct tr_key *key, json_t *choices) {
@@ -68,8 +70,8 @@ static const struct {
         tr_read_fn *read;
         const char *reference;
 } references[] = {
-        { tr_read_size, "#/$defs/size" },   { tr_read_duration, "#/$defs/time" }, { tr_read_mode, "#/$defs/mode" },
-        { tr_read_path, "#/$defs/path" },   { tr_read_name, "#/$defs/name" },     { tr_read_actor, "#/$defs/actor" },
+        { tr_read_size, "#/$defs/size" }, { tr_read_duration, "#/$defs/time" }, { tr_read_mode, "#/$defs/mode" },
+        { tr_read_path, "#/$defs/path" }, { tr_read_name, "#/$defs/name" },     { tr_read_actor, "#/$defs/actor" },
 };
 
 static void check_reference(const struct tr_key *key, json_t *property) {
@@ -118,9 +120,11 @@ static void check_key(const struct tr_key *key, json_t *property, const struct t
         check_kind(key, property, place);
         /* an element of a list has no place in the defaults, and an object's are its members' */
         if (place && key->read != tr_read_object)
-                ck_assert_msg(usual && json_equal(usual, json_object_get(property, "default")), "%s: default", key->name);
+                ck_assert_msg(usual && json_equal(usual, json_object_get(property, "default")), "%s: default",
+                              key->name);
         if (key->flags & TR_KEY_UNBUILT)
-                ck_assert_msg(strstr(text_of(property, "description"), "(without effect in this version)") || place->parent,
+                ck_assert_msg(strstr(text_of(property, "description"), "(without effect in this version)") ||
+                                      place->parent,
                               "%s: works", key->name);
 }
 
@@ -137,7 +141,8 @@ static void check_table(const struct tr_key *keys, json_t *object, const struct 
 
                 check_key(&keys[count], json_object_get(properties, keys[count].name), place ? &inner : NULL);
                 if (keys[count].flags & TR_KEY_REQUIRED)
-                        ck_assert_str_eq(json_string_value(json_array_get(required, required_count++)), keys[count].name);
+                        ck_assert_str_eq(json_string_value(json_array_get(required, required_count++)),
+                                         keys[count].name);
         }
         ck_assert_uint_eq(json_object_size(properties), count);
         ck_assert_uint_eq(json_array_size(required), required_count);

@@ -144,14 +144,15 @@ START_TEST(the_defaults_are_a_configuration) {
 END_TEST
 
 START_TEST(every_key_is_read) {
-        struct tr_settings *settings =
-                load("{\"socket\": {\"path\": \"/s/t.sock\", \"mode\": \"666\", \"group\": \"staff\"},\n"
-                     " \"path\": [\"/a\"], \"allow\": [\"native\", \"commands\"],\n"
-                     " \"limits\": {\"actors\": 1, \"actors_per_user\": 2, \"connections\": 3, \"connections_per_user\": 4,\n"
-                     "   \"requests\": 5, \"frame\": 65536, \"output\": \"1M\", \"stalled\": \"2m\", \"heap\": \"1M\",\n"
-                     "   \"heap_max\": \"2G\", \"mailbox\": 6, \"mailbox_bytes\": \"7K\", \"async\": 8, \"nesting\": 12,\n"
-                     "   \"queue\": 9, \"slow\": 250, \"memory\": \"10G\"},\n"
-                     " \"log\": {\"level\": \"debug\", \"format\": \"json\"}, \"shutdown\": {\"grace\": \"1h\"}}");
+        struct tr_settings *settings = load(
+                "{\"socket\": {\"path\": \"/s/t.sock\", \"mode\": \"666\", \"group\": \"staff\"},\n"
+                " \"path\": [\"/a\"], \"allow\": [\"native\", \"commands\"],\n"
+                " \"limits\": {\"actors\": 1, \"actors_per_user\": 2, \"connections\": 3, \"connections_per_user\": "
+                "4,\n"
+                "   \"requests\": 5, \"frame\": 65536, \"output\": \"1M\", \"stalled\": \"2m\", \"heap\": \"1M\",\n"
+                "   \"heap_max\": \"2G\", \"mailbox\": 6, \"mailbox_bytes\": \"7K\", \"async\": 8, \"nesting\": 12,\n"
+                "   \"queue\": 9, \"slow\": 250, \"memory\": \"10G\"},\n"
+                " \"log\": {\"level\": \"debug\", \"format\": \"json\"}, \"shutdown\": {\"grace\": \"1h\"}}");
 
         ck_assert_str_eq(settings->socket_path, "/s/t.sock");
         ck_assert_uint_eq(settings->socket_mode, 0666);
@@ -224,7 +225,8 @@ START_TEST(actors_are_read) {
 END_TEST
 
 START_TEST(relative_paths_start_at_the_files_folder) {
-        struct tr_settings *settings = load("{\"socket\": {\"path\": \"t.sock\"}, \"path\": [\"lua\", \"/b\", \"../c\"]}");
+        struct tr_settings *settings =
+                load("{\"socket\": {\"path\": \"t.sock\"}, \"path\": [\"lua\", \"/b\", \"../c\"]}");
         char expected[PATH_MAX];
 
         snprintf(expected, sizeof(expected), "%s/t.sock", folder);
@@ -323,7 +325,8 @@ static const char *const mistakes[][2] = {
         { "{\"trace\": {\"x\": 1}}", ":1: trace.x: unknown key\n" },
         { "{\"metrics\": {\"x\": 1}}", ":1: metrics.x: unknown key\n" },
         { "{\"shutdown\": {\"x\": 1}}", ":1: shutdown.x: unknown key\n" },
-        { "{\"actors\": [{\"actor\": \"a\"},\n{\"actor\": \"a\", \"args\": [],\n\"x\": 1}]}", ":3: actors[1].x: unknown key\n" },
+        { "{\"actors\": [{\"actor\": \"a\"},\n{\"actor\": \"a\", \"args\": [],\n\"x\": 1}]}",
+          ":3: actors[1].x: unknown key\n" },
         { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"x\": 1}]}", ":1: pools[0].x: unknown key\n" },
         { "{\"access\": [{\"user\": \"u\", \"roles\": [],\n\"x\": 1}]}", ":2: access[0].x: unknown key\n" },
         /* all of them are told, in the file's order */
@@ -341,14 +344,16 @@ static const char *const mistakes[][2] = {
         { "{\"limits\": {\"actors\": \"10\"}}", ":1: limits.actors: must be a whole number from 1 to 1000000\n" },
         { "{\"limits\": {\"actors\": null}}", ":1: limits.actors: must be a whole number from 1 to 1000000\n" },
         { "{\"limits\": {\"nesting\": 129}}", ":1: limits.nesting: must be a whole number from 1 to 128\n" },
-        { "{\"limits\": {\"mailbox\": 4294967296}}", ":1: limits.mailbox: must be a whole number from 1 to 4294967295\n" },
+        { "{\"limits\": {\"mailbox\": 4294967296}}",
+          ":1: limits.mailbox: must be a whole number from 1 to 4294967295\n" },
         { "{\"limits\": {\"frame\": \"16 M\"}}",
           ":1: limits.frame: must be a size: bytes, or text with K, M or G (\"64M\")\n" },
         { "{\"limits\": {\"frame\": \"4G\"}}", ":1: limits.frame: must be a size from 64 to 4294967295 bytes\n" },
         { "{\"limits\": {\"stalled\": \"30\\u0000s\"}}",
           ":1: limits.stalled: must be a time: milliseconds, or text with ms, s, m, h or d (\"10s\")\n" },
         { "{\"shutdown\": {\"grace\": 0}}", ":1: shutdown.grace: must be a time from 1 to 31536000000 milliseconds\n" },
-        { "{\"shutdown\": {\"grace\": \"366d\"}}", ":1: shutdown.grace: must be a time from 1 to 31536000000 milliseconds\n" },
+        { "{\"shutdown\": {\"grace\": \"366d\"}}",
+          ":1: shutdown.grace: must be a time from 1 to 31536000000 milliseconds\n" },
         { "{\"limits\": {\"memory\": 0}}", ":1: limits.memory: must be a size from 1 to 9223372036854775807 bytes\n" },
         { "{\"socket\": {\"mode\": 660}}", ":1: socket.mode: must be permissions as octal text (\"0660\")\n" },
         { "{\"socket\": {\"mode\": \"0668\"}}", ":1: socket.mode: must be permissions as octal text (\"0660\")\n" },
@@ -367,9 +372,11 @@ static const char *const mistakes[][2] = {
         { "{\"actors\": {}}", ":1: actors: must be a list\n" },
         { "{\"actors\": [\n7]}", ":2: actors[0]: must be an object\n" },
         { "{\"actors\": [\n{}]}", ":2: actors[0].actor: is missing\n" },
-        { "{\"actors\": [{\"actor\": \"a/b\"}]}", ":1: actors[0].actor: must be an actor: \"module:Name\" or \"module\"\n" },
+        { "{\"actors\": [{\"actor\": \"a/b\"}]}",
+          ":1: actors[0].actor: must be an actor: \"module:Name\" or \"module\"\n" },
         { "{\"actors\": [{\"actor\": \"a\", \"args\": {}}]}", ":1: actors[0].args: must be a list\n" },
-        { "{\"actors\": [{\"actor\": \"a\", \"name\": \"\"}]}", ":1: actors[0].name: must be text of 1 to 128 bytes\n" },
+        { "{\"actors\": [{\"actor\": \"a\", \"name\": \"\"}]}",
+          ":1: actors[0].name: must be text of 1 to 128 bytes\n" },
         { "{\"actors\": [{\"actor\": \"a\", \"publish\": \".a\"}]}",
           ":1: actors[0].publish: must be a name: letters, digits, _ and -, in parts joined by dots\n" },
         { "{\"actors\": [{\"actor\": \"a\", \"heap\": \"1K\"}]}",
@@ -378,7 +385,8 @@ static const char *const mistakes[][2] = {
           ":1: actors[0].mailbox: must be a whole number from 1 to 4294967295\n" },
         { "{\"actors\": [{\"actor\": \"a\", \"restart\": \"maybe\"}]}",
           ":1: actors[0].restart: must be one of: never, on-fault, always\n" },
-        { "{\"actors\": [{\"actor\": \"a\", \"publish\": \"n\"},\n{\"actor\": \"b\"},\n{\"actor\": \"c\",\n\"publish\": \"n\"}]}",
+        { "{\"actors\": [{\"actor\": \"a\", \"publish\": \"n\"},\n{\"actor\": \"b\"},\n{\"actor\": "
+          "\"c\",\n\"publish\": \"n\"}]}",
           ":4: actors[2].publish: is the name of actors[0] already\n" },
         /* keys that have to agree */
         { "{\"limits\": {\"heap\": \"2M\",\n\"heap_max\": \"1M\"}}", ":1: limits.heap: is above limits.heap_max\n" },
@@ -392,7 +400,8 @@ static const char *const mistakes[][2] = {
           ":1: pools[0].routing: must be one of: round-robin, smallest-mailbox, random, shared\n" },
         { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"backoff\": {\"min\": -1}}]}",
           ":1: pools[0].backoff.min: must be a time: milliseconds, or text with ms, s, m, h or d (\"10s\")\n" },
-        { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"detach\": 1}]}", ":1: pools[0].detach: must be true or false\n" },
+        { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"detach\": 1}]}",
+          ":1: pools[0].detach: must be true or false\n" },
         { "{\"components\": \"x\"}", ":1: components: must be a list\n" },
         { "{\"components\": [\"x\",\n1]}", ":2: components[1]: must be a folder, a file, or a manifest\n" },
         { "{\"access\": [{\"roles\": []}]}", ":1: access[0]: must have either a user or a group\n" },
@@ -439,16 +448,18 @@ START_TEST(what_asks_for_nothing_is_not_told) {
 END_TEST
 
 START_TEST(what_is_not_built_yet_is_told) {
-        tr_settings_free(load("{\"pools\": [{\"name\": \"p\", \"actor\": \"a:B\", \"args\": [1], \"workers\": 8,\n"
-                              "  \"routing\": \"shared\", \"queue\": 5, \"heap\": \"1M\", \"mailbox\": 1, \"mailbox_bytes\": 1,\n"
-                              "  \"async\": 1, \"backoff\": {\"min\": 1, \"max\": \"1s\", \"reset\": \"1m\"}, \"detach\": true,\n"
-                              "  \"publish\": \"q\"}],\n"
-                              " \"components\": [\"components.d\"],\n"
-                              " \"access\": [{\"user\": \"media\", \"roles\": [\"call\", \"serve\"],\n"
-                              "   \"names\": [\"media.*\", \"*\", \"a.b\"]}, {\"group\": \"g\", \"roles\": [\"operate\", \"spawn\"]}],\n"
-                              " \"store\": {\"path\": \"x.db\"}, \"trace\": {\"file\": \"t\"},\n"
-                              " \"metrics\": {\"path\": \"m\",\n"
-                              "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"queue\": 5}}"));
+        tr_settings_free(load(
+                "{\"pools\": [{\"name\": \"p\", \"actor\": \"a:B\", \"args\": [1], \"workers\": 8,\n"
+                "  \"routing\": \"shared\", \"queue\": 5, \"heap\": \"1M\", \"mailbox\": 1, \"mailbox_bytes\": 1,\n"
+                "  \"async\": 1, \"backoff\": {\"min\": 1, \"max\": \"1s\", \"reset\": \"1m\"}, \"detach\": true,\n"
+                "  \"publish\": \"q\"}],\n"
+                " \"components\": [\"components.d\"],\n"
+                " \"access\": [{\"user\": \"media\", \"roles\": [\"call\", \"serve\"],\n"
+                "   \"names\": [\"media.*\", \"*\", \"a.b\"]}, {\"group\": \"g\", \"roles\": [\"operate\", "
+                "\"spawn\"]}],\n"
+                " \"store\": {\"path\": \"x.db\"}, \"trace\": {\"file\": \"t\"},\n"
+                " \"metrics\": {\"path\": \"m\",\n"
+                "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"queue\": 5}}"));
         assert_said(&notes, ":1: pools: without effect in this version\n"
                             ":6: access: without effect in this version\n"
                             ":8: store.path: without effect in this version\n"
@@ -464,7 +475,8 @@ START_TEST(want_of_memory_is_an_error_and_nothing_else) {
         long after = 0;
         int r;
 
-        write_file("{\"path\": [\"a\", \"/b\"], \"actors\": [{\"actor\": \"a:B\", \"args\": [1, [2]], \"publish\": \"p\"}],\n"
+        write_file("{\"path\": [\"a\", \"/b\"], \"actors\": [{\"actor\": \"a:B\", \"args\": [1, [2]], \"publish\": "
+                   "\"p\"}],\n"
                    " \"access\": [{\"user\": \"u\", \"roles\": []}], \"limits\": {\"queue\": 1}}");
         setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
         tr_log_set_level(TR_LOG_ERROR);

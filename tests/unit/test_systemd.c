@@ -116,7 +116,8 @@ static int listen_at(const char *address) {
         memcpy(name.sun_path, address, len);
         if (*address == '@')
                 name.sun_path[0] = '\0';
-        ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)), 0);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
+                         0);
         return fd;
 }
 
@@ -145,5 +146,5 @@ START_TEST(it_is_told) {
 }
 END_TEST
 
-suite_main("systemd", nothing_is_passed_and_nobody_listens, sockets_are_taken_once, another_process_sockets_are_not_ours,
-           nonsense_is_ignored, the_watchdog_is_this_process, it_is_told);
+suite_main("systemd", nothing_is_passed_and_nobody_listens, sockets_are_taken_once,
+           another_process_sockets_are_not_ours, nonsense_is_ignored, the_watchdog_is_this_process, it_is_told);
