@@ -39,7 +39,8 @@ struct child {
         const struct tr_settings_actor *settings;
 
         /* Loop thread. */
-        struct tr_timer timer; /* the pause before the next start */
+        struct tr_timer timer;   /* the pause before the next start */
+        struct tr_keeper keeper; /* of its published name, which moves to each replacement */
         struct tr_backoff backoff;
         uint64_t began_ns;
         bool settled; /* finished its init, or failed, once */
@@ -163,6 +164,7 @@ static struct tr_failure *child_spawn(struct child *child) {
                 .actor = settings->actor,
                 .label = settings->name,
                 .publish = settings->publish,
+                .keeper = &child->keeper,
                 .owner_uid = system->own_uid,
                 .heap_bytes = settings->heap_bytes,
                 .mailbox = (uint32_t)settings->mailbox,
@@ -248,6 +250,7 @@ static void child_ended(struct child *child, struct tr_failure *failure) {
                 if (!child->supervisor->stopping)
                         tr_log_with(level, &context, "configured actor: %s%s%s; it is not started again", code, colon,
                                     how);
+                tr_registry_release(&child->supervisor->options.system->registry, &child->keeper);
                 child_settle(child);
                 return;
         }
@@ -336,6 +339,7 @@ void tr_supervisor_free(struct tr_supervisor *supervisor) {
                 child->closed = true;
                 tr_loop_forget(supervisor->options.loop, &child->work);
                 tr_lock_release(&child->lock);
+                tr_registry_release(&supervisor->options.system->registry, &child->keeper);
         }
         supervisor_unref(supervisor);
 }

@@ -258,7 +258,7 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         atomic_store(&actor->state, TR_ACTOR_ENDED);
         atomic_store_explicit(&actor->target.gone, true, memory_order_relaxed);
         /* Before anybody is answered: who hears of the end may start another one under the name at once. */
-        tr_registry_unpublish_all(&system->registry, &actor->target);
+        tr_registry_withdraw(&system->registry, &actor->target);
         tr_system_release_actor(system, actor->target.owner_uid);
         actor_flush(actor);
         actor_reject_list(actor, &in_hand, owed);

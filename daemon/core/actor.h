@@ -70,6 +70,8 @@ struct tr_actor_options {
         const char *actor; /* "module:Name" or "module", valid */
         const char *label; /* for people; NULL: the actor's name */
         const char *publish; /* valid, or NULL */
+        struct tr_keeper *keeper; /* whose `publish` is; NULL: the actor's own */
+        const char *const *keep; /* names that the actor itself keeps, valid, NULL-terminated; or NULL */
         uint32_t owner_uid;
         uint64_t heap_bytes;
         uint32_t mailbox;

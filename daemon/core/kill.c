@@ -105,7 +105,7 @@ static void actor_give_up(struct tr_actor *actor) {
         if (system->hooks.event)
                 system->hooks.event(system->hooks.userdata, TR_EVENT_STUCK, &actor->target, NULL);
 
-        tr_registry_unpublish_all(&system->registry, &actor->target);
+        tr_registry_withdraw(&system->registry, &actor->target);
         struct tr_failure *failure = tr_failure_new(TR_CODE_KILLED, "the actor was killed");
         struct tr_message *init = tr_actor_take_init(actor);
         if (init)

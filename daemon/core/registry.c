@@ -6,6 +6,10 @@
  *
  * Weak: a look-up takes a reference only where the count is not zero yet. Zero
  * is final, whoever brought it there removes the target under the same lock.
+ *
+ * A name is its target's and goes with it, or it is a keeper's: then it stays
+ * when the target ends, leads to what has ended (so that whoever asks by it is
+ * told that), and nobody else can take it before the keeper moves it on.
  */
 #include "daemon/core/registry.h"
 
@@ -15,13 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/cleanup.h"
 #include "daemon/core/target.h"
 
 #define HANDLES_ROOM_FIRST 256
 
 struct tr_published {
-        struct tr_target *target;       /* borrowed: it withdraws its names before it goes */
+        /* Borrowed while `leads`: it withdraws its names before it goes. Else the one that it led to last, a reference; NULL: none yet. */
+        struct tr_target *target;
         struct tr_published *next_of_target;
+        bool leads;               /* the target has not ended */
+        struct tr_keeper *keeper; /* borrowed; NULL: the name is the target's own */
+        struct tr_published *next_of_keeper;
         size_t len;
         const char *name; /* follows the structure, or what is looked for */
 };
@@ -142,72 +151,180 @@ static struct tr_published *registry_name_locked(struct tr_registry *registry, c
 struct tr_target *tr_registry_find_name(struct tr_registry *registry, const char *name, size_t len) {
         tr_lock_acquire(&registry->lock);
         struct tr_published *published = registry_name_locked(registry, name, len);
-        struct tr_target *found = published ? target_ref_if_alive(published->target) : NULL;
+        struct tr_target *found = published && published->target ? target_ref_if_alive(published->target) : NULL;
         tr_lock_release(&registry->lock);
         return found;
 }
 
-int tr_registry_publish(struct tr_registry *registry, const char *name, size_t len, struct tr_target *target,
-                        struct tr_target **ret_holder) {
+bool tr_registry_is_held(struct tr_registry *registry, const char *name, size_t len) {
+        tr_lock_acquire(&registry->lock);
+        bool held = registry_name_locked(registry, name, len);
+        tr_lock_release(&registry->lock);
+        return held;
+}
+
+static struct tr_published *published_new(const char *name, size_t len) {
         struct tr_published *published = malloc(sizeof(*published) + len + 1);
         if (!published)
-                return tr_error_origin(-ENOMEM);
+                return NULL;
         char *copy = (char *)(published + 1);
         memcpy(copy, name, len);
         copy[len] = '\0';
-        *published = (struct tr_published){ .target = target, .len = len, .name = copy };
+        *published = (struct tr_published){ .len = len, .name = copy };
+        return published;
+}
+
+/* Frees a list that was taken out, linked by next_of_target. No lock is held: a reference may be the last. */
+static void published_free(struct tr_published *published) {
+        while (published) {
+                struct tr_published *next = published->next_of_target;
+                if (!published->leads)
+                        tr_target_unref(published->target);
+                free(published);
+                published = next;
+        }
+}
+
+/* Takes a name out; its owner frees it. */
+static void published_remove_locked(struct tr_registry *registry, struct tr_published *published) TR_REQUIRES(registry->lock) {
+        struct tr_published **at;
+        if (published->leads) {
+                for (at = &published->target->published; *at != published; at = &(*at)->next_of_target)
+                        ;
+                *at = published->next_of_target;
+        }
+        if (published->keeper) {
+                for (at = &published->keeper->kept; *at != published; at = &(*at)->next_of_keeper)
+                        ;
+                *at = published->next_of_keeper;
+        }
+        published->next_of_target = NULL;
+        tdelete(published, &registry->names, published_compare);
+}
+
+/* Puts a new name in. 0 or -ENOMEM. */
+static int published_insert_locked(struct tr_registry *registry, struct tr_published *published, struct tr_keeper *keeper)
+        TR_REQUIRES(registry->lock) {
+        if (!tsearch(published, &registry->names, published_compare))
+                return -ENOMEM;
+        published->keeper = keeper;
+        if (keeper) {
+                published->next_of_keeper = keeper->kept;
+                keeper->kept = published;
+        }
+        return 0;
+}
+
+static void published_lead_locked(struct tr_published *published, struct tr_target *target) {
+        published->target = target;
+        published->leads = true;
+        published->next_of_target = target->published;
+        target->published = published;
+}
+
+int tr_registry_publish(struct tr_registry *registry, const char *name, size_t len, struct tr_target *target,
+                        struct tr_keeper *keeper, struct tr_target **ret_holder) {
+        struct tr_target *last = NULL;
+        struct tr_published *published = published_new(name, len);
+        if (!published)
+                return tr_error_origin(-ENOMEM);
 
         int r = 0;
         tr_lock_acquire(&registry->lock);
         struct tr_published *held = registry_name_locked(registry, name, len);
         if (target->withdrawn) {
                 r = TR_REGISTRY_ENDED;
+        } else if (held && held->keeper && held->keeper == keeper && !held->leads) {
+                last = held->target;
+                published_lead_locked(held, target);
         } else if (held) {
                 r = TR_REGISTRY_TAKEN;
                 if (ret_holder)
-                        *ret_holder = target_ref_if_alive(held->target);
-        } else if (!tsearch(published, &registry->names, published_compare)) {
-                r = -ENOMEM;
+                        *ret_holder = held->target ? target_ref_if_alive(held->target) : NULL;
         } else {
-                published->next_of_target = target->published;
-                target->published = published;
+                r = published_insert_locked(registry, published, keeper);
+                if (r == 0)
+                        published_lead_locked(tr_steal(published), target);
         }
         tr_lock_release(&registry->lock);
 
-        if (r != 0)
-                free(published);
+        free(published);
+        tr_target_unref(last);
         return r < 0 ? tr_error_origin(r) : r;
+}
+
+int tr_registry_keep(struct tr_registry *registry, const char *name, size_t len, struct tr_keeper *keeper) {
+        struct tr_published *published = published_new(name, len);
+        if (!published)
+                return tr_error_origin(-ENOMEM);
+
+        int r = 0;
+        tr_lock_acquire(&registry->lock);
+        struct tr_published *held = registry_name_locked(registry, name, len);
+        if (held)
+                r = held->keeper == keeper ? 0 : TR_REGISTRY_TAKEN;
+        else if ((r = published_insert_locked(registry, published, keeper)) == 0)
+                published = NULL; /* the tree's */
+        tr_lock_release(&registry->lock);
+
+        free(published);
+        return r < 0 ? tr_error_origin(r) : r;
+}
+
+void tr_registry_release_name(struct tr_registry *registry, const char *name, size_t len, const struct tr_keeper *keeper) {
+        tr_lock_acquire(&registry->lock);
+        struct tr_published *published = registry_name_locked(registry, name, len);
+        if (published && published->keeper == keeper)
+                published_remove_locked(registry, published);
+        else
+                published = NULL;
+        tr_lock_release(&registry->lock);
+        published_free(published);
+}
+
+void tr_registry_release(struct tr_registry *registry, struct tr_keeper *keeper) {
+        struct tr_published *removed = NULL, *published;
+        tr_lock_acquire(&registry->lock);
+        while ((published = keeper->kept)) {
+                published_remove_locked(registry, published);
+                published->next_of_target = removed;
+                removed = published;
+        }
+        tr_lock_release(&registry->lock);
+        published_free(removed);
 }
 
 int tr_registry_unpublish(struct tr_registry *registry, const char *name, size_t len) {
         tr_lock_acquire(&registry->lock);
         struct tr_published *published = registry_name_locked(registry, name, len);
-        if (published) {
-                struct tr_published **at = &published->target->published;
-                while (*at != published)
-                        at = &(*at)->next_of_target;
-                *at = published->next_of_target;
-                tdelete(published, &registry->names, published_compare);
-        }
+        if (published)
+                published_remove_locked(registry, published);
         tr_lock_release(&registry->lock);
-        free(published);
-        return published ? 0 : TR_REGISTRY_NOT_FOUND;
+        if (!published)
+                return TR_REGISTRY_NOT_FOUND;
+        published_free(published);
+        return 0;
 }
 
-void tr_registry_unpublish_all(struct tr_registry *registry, struct tr_target *target) {
+void tr_registry_withdraw(struct tr_registry *registry, struct tr_target *target) {
+        struct tr_published *removed = NULL, *published;
         tr_lock_acquire(&registry->lock);
-        struct tr_published *published = target->published;
-        target->published = NULL;
         target->withdrawn = true;
-        for (struct tr_published *at = published; at; at = at->next_of_target)
-                tdelete(at, &registry->names, published_compare);
-        tr_lock_release(&registry->lock);
-
-        while (published) {
-                struct tr_published *next = published->next_of_target;
-                free(published);
-                published = next;
+        while ((published = target->published)) {
+                if (published->keeper) {
+                        target->published = published->next_of_target;
+                        published->next_of_target = NULL;
+                        published->leads = false;
+                        tr_target_ref(target);
+                } else {
+                        published_remove_locked(registry, published);
+                        published->next_of_target = removed;
+                        removed = published;
+                }
         }
+        tr_lock_release(&registry->lock);
+        published_free(removed);
+        tr_registry_release(registry, &target->keeper);
 }
 
 bool tr_registry_name_of(struct tr_registry *registry, struct tr_target *target, char *ret_name, size_t size) {

@@ -177,21 +177,28 @@ static struct tr_actor *actor_new(struct tr_system *system, const struct tr_acto
         return actor;
 }
 
-/* Registered, published, in its session. NULL, or why not. */
+/* NULL, or why the name could not be had. */
+static struct tr_failure *actor_name_failure(int r, const char *name) {
+        if (r == TR_REGISTRY_TAKEN)
+                return tr_failure_new(TR_CODE_TAKEN, "the name %s is published already", name);
+        return r == 0 ? NULL : tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
+}
+
+/* Registered, with its names, in its session. NULL, or why not. */
 static struct tr_failure *actor_introduce(struct tr_actor *actor, struct tr_session *session,
                                           const struct tr_actor_options *options, struct tr_target **ret_holder) {
         struct tr_registry *registry = &actor->target.system->registry;
+        struct tr_failure *failure = NULL;
         if (tr_registry_add(registry, &actor->target) < 0)
                 return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
-        if (options->publish) {
-                int r = tr_registry_publish(registry, options->publish, strlen(options->publish), &actor->target, ret_holder);
-                if (r == TR_REGISTRY_TAKEN)
-                        return tr_failure_new(TR_CODE_TAKEN, "the name %s is published already", options->publish);
-                if (r != 0)
-                        return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
-        }
-        tr_session_join(session, &actor->target);
-        return NULL;
+        for (const char *const *name = options->keep; name && *name && !failure; name++)
+                failure = actor_name_failure(tr_registry_keep(registry, *name, strlen(*name), &actor->target.keeper), *name);
+        if (!failure && options->publish)
+                failure = actor_name_failure(tr_registry_publish(registry, options->publish, strlen(options->publish), &actor->target,
+                                                                 options->keeper, ret_holder), options->publish);
+        if (!failure)
+                tr_session_join(session, &actor->target);
+        return failure;
 }
 
 struct tr_failure *tr_actor_spawn(struct tr_system *system, struct tr_session *session, const struct tr_actor_options *options,

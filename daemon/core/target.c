@@ -195,7 +195,7 @@ bool tr_target_end(struct tr_target *target, struct tr_failure *failure) {
 
         /* What others see of the end comes before they are told of it: a name is free and the session is left by then. */
         struct tr_system *system = target->system;
-        tr_registry_unpublish_all(&system->registry, target);
+        tr_registry_withdraw(&system->registry, target);
         tr_system_keep_ended(system, target);
         tr_session_leave(target);
 

@@ -9,6 +9,7 @@
 #include "daemon/base/lock.h"
 #include "daemon/core/mailbox.h"
 #include "daemon/core/message.h"
+#include "daemon/core/registry.h"
 #include "proto/handle.h"
 
 struct tr_system;
@@ -49,9 +50,6 @@ struct tr_target_ops {
         void (*free)(struct tr_target *target);
 };
 
-/* One published name. Guarded by the system's registry lock. */
-struct tr_published;
-
 struct tr_target {
         const struct tr_target_ops *ops;
         struct tr_system *system; /* outlives every target */
@@ -68,7 +66,8 @@ struct tr_target {
         struct tr_target *next_by_handle;
         bool registered;
         bool withdrawn;                 /* it has ended: no name may be given to it any more */
-        struct tr_published *published; /* its names */
+        struct tr_published *published; /* the names that lead to it */
+        struct tr_keeper keeper;        /* of names that lead to others */
         _Atomic bool gone; /* nothing is left of it but how it ended: not listed any more */
 
         /* The session's. Guarded by the system's session lock. */

@@ -112,6 +112,8 @@ static struct tr_failure *find_handle(struct tr_registry *registry, const struct
 static struct tr_failure *find_name(struct tr_registry *registry, const char *name, size_t len,
                                     struct tr_target **ret_target) {
         struct tr_target *target = tr_registry_find_name(registry, name, len);
+        if (!target && tr_registry_is_held(registry, name, len))
+                return tr_failure_new(TR_CODE_NOT_RUNNING, "the actor is not running");
         if (!target)
                 return tr_failure_new(TR_CODE_NOT_FOUND, "nothing is published under the name %.*s", (int)len, name);
         *ret_target = target;

@@ -3,19 +3,20 @@
 /*
  * The allocator behind a VM, with its ceiling.
  *
- * What is counted is what was asked for, growth only: a block that shrinks always succeeds, since Lua takes it for granted.
- * `used_bytes` is 0 again after lua_close(), which tests hold it to.
+ * What is counted is what was asked for, growth only: a block that shrinks always succeeds, since Lua takes it for
+ * granted. `used_bytes` is 0 again after lua_close(), which tests hold it to.
  *
- * Lua tries again after a full collection when it is refused. Nothing is allocated between the two tries, so the same size
- * refused twice in a row is a request that failed. One that Lua does not repeat (inside a collection) leaves its size open
- * until the next success, which is at worst one refusal counted early, at the ceiling.
+ * Lua tries again after a full collection when it is refused. Nothing is allocated between the two tries, so the same
+ * size refused twice in a row is a request that failed. One that Lua does not repeat (inside a collection) leaves its
+ * size open until the next success, which is at worst one refusal counted early, at the ceiling.
  */
 
 #include "daemon/script/alloc.h"
 
 #include <stdlib.h>
 
-/* What may be used beyond the ceiling once the VM is on its way out: the text of a fault, its traceback, closing files. */
+/* What may be used beyond the ceiling once the VM is on its way out: the text of a fault, its traceback, closing
+ * files. */
 #define TR_ALLOC_RESERVE_BYTES (256u << 10)
 /* How far the system's figure may be behind: an atomic that all actors write is not for every allocation. */
 #define TR_ALLOC_REPORT_BYTES (64u << 10)
@@ -25,7 +26,8 @@ void tr_alloc_init(struct tr_alloc *alloc, uint64_t max_bytes, _Atomic uint64_t 
 }
 
 void tr_alloc_report(struct tr_alloc *alloc) {
-        /* relaxed: figures for people and for admission, nothing is ordered by them; two's complement makes a loss an addition */
+        /* relaxed: figures for people and for admission, nothing is ordered by them; two's complement makes a loss
+         * an addition */
         __atomic_fetch_add((uint64_t *)alloc->total, alloc->used_bytes - alloc->reported_bytes, __ATOMIC_RELAXED);
         alloc->reported_bytes = alloc->used_bytes;
 }
@@ -40,7 +42,8 @@ static void count(struct tr_alloc *alloc, uint64_t used_bytes) {
 }
 
 static bool has_room(const struct tr_alloc *alloc, uint64_t more_bytes) {
-        uint64_t limit = alloc->closing ? alloc->max_bytes + TR_ALLOC_RESERVE_BYTES : alloc->max_bytes - alloc->margin_bytes;
+        uint64_t limit =
+                alloc->closing ? alloc->max_bytes + TR_ALLOC_RESERVE_BYTES : alloc->max_bytes - alloc->margin_bytes;
 
         return alloc->used_bytes <= limit && more_bytes <= limit - alloc->used_bytes;
 }

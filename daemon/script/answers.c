@@ -3,8 +3,8 @@
 /*
  * Answers to what the actor asked.
  *
- * Like a message, an answer is decoded under a margin of the ceiling: one that does not fit rejects its promise, and the
- * actor lives on. One whose promise was settled otherwise meanwhile is dropped.
+ * Like a message, an answer is decoded under a margin of the ceiling: one that does not fit rejects its promise, and
+ * the actor lives on. One whose promise was settled otherwise meanwhile is dropped.
  */
 
 #include "daemon/script/answers.h"

@@ -3,11 +3,12 @@
 /*
  * The basic functions, where ours differ.
  *
- * - Only text is compiled, and nothing is dumped: Lua does not check binary chunks, and a crafted one takes the process over.
- * - No metatable may have a `__gc`: finalizers run with hooks off and cannot be stopped. It is looked for raw, whatever its value, wherever
- *   Lua code can set a metatable; those of the library's own types are hidden.
- * - xpcall's handler is reached through a trampoline that gives up when the VM is doomed. It would be called for each error that the
- *   kill's hook raises in it, without end.
+ * - Only text is compiled, and nothing is dumped: Lua does not check binary chunks, and a crafted one takes the
+ *   process over.
+ * - No metatable may have a `__gc`: finalizers run with hooks off and cannot be stopped. It is looked for raw,
+ *   whatever its value, wherever Lua code can set a metatable; those of the library's own types are hidden.
+ * - xpcall's handler is reached through a trampoline that gives up when the VM is doomed. It would be called for each
+ *   error that the kill's hook raises in it, without end.
  * - print goes to the daemon's log, and to standard output in a program, a line at a time.
  */
 
@@ -49,7 +50,8 @@ static int print(lua_State *L) {
         luaL_pushresult(&line);
         text = lua_tolstring(L, -1, &len);
         if (vm->script->program_file) {
-                /* one write, so that the lines of actors that print at once stay whole; nobody is told of an output that is gone */
+                /* one write, so that the lines of actors that print at once stay whole; nobody is told of an
+                 * output that is gone */
                 fwrite(text, 1, len, stdout);
                 fflush(stdout);
         } else {
@@ -60,7 +62,8 @@ static int print(lua_State *L) {
 
 /* load and its kind */
 
-/* load(chunk, name, mode, env): the mode is always text. The upvalue is the function that was replaced, which has none. */
+/* load(chunk, name, mode, env): the mode is always text. The upvalue is the function that was replaced, which has
+ * none. */
 static int load(lua_State *L) {
         bool has_environment = lua_gettop(L) >= 4;
 
@@ -120,7 +123,8 @@ static int set_metatable(lua_State *L) {
         if (lua_istable(L, 2)) {
                 lua_pushliteral(L, "__gc");
                 if (lua_rawget(L, 2) != LUA_TNIL)
-                        return luaL_error(L, "a metatable with `__gc` is refused: finalizers cannot be interrupted (`__close` works)");
+                        return luaL_error(L, "a metatable with `__gc` is refused: finalizers cannot be interrupted "
+                                             "(`__close` works)");
                 lua_pop(L, 1);
         }
         lua_setmetatable(L, 1);
@@ -192,12 +196,8 @@ static void open_debug(lua_State *L) {
 
 void tr_base_open(lua_State *L) {
         static const luaL_Reg functions[] = {
-                { "dofile", do_file },
-                { "getmetatable", get_metatable },
-                { "loadfile", load_file },
-                { "print", print },
-                { "setmetatable", set_metatable },
-                { "xpcall", xpcall },
+                { "dofile", do_file }, { "getmetatable", get_metatable }, { "loadfile", load_file },
+                { "print", print },    { "setmetatable", set_metatable }, { "xpcall", xpcall },
                 { NULL, NULL },
         };
 

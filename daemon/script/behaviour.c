@@ -21,7 +21,8 @@ static int script_open(struct tr_actor *actor, void **ret_self, struct tr_failur
         struct tr_vm *vm;
 
         if (tr_vm_open(actor, &vm) != 0) {
-                *ret_failure = tr_failure_new(TR_CODE_NO_MEMORY, "no room for the actor's runtime: its heap is too small");
+                *ret_failure =
+                        tr_failure_new(TR_CODE_NO_MEMORY, "no room for the actor's runtime: its heap is too small");
                 return 1;
         }
         *ret_self = vm;

@@ -3,9 +3,10 @@
 /*
  * Bounds on what one call of a C function may work through.
  *
- * Code inside a C function cannot be interrupted, so a few functions of the standard library, given a huge range, would keep an
- * actor for days and could not be killed: string.rep of the empty string, table.move over 2^60 absent elements, or anything
- * that believes a __len. What cannot fit under the heap's ceiling cannot be a range that somebody means.
+ * Code inside a C function cannot be interrupted, so a few functions of the standard library, given a huge range,
+ * would keep an actor for days and could not be killed: string.rep of the empty string, table.move over 2^60 absent
+ * elements, or anything that believes a __len. What cannot fit under the heap's ceiling cannot be a range that
+ * somebody means.
  */
 
 #include <lauxlib.h>

@@ -3,9 +3,9 @@
 /*
  * From a message to a call: which function it names, and its arguments, put together on the coroutine that runs it.
  *
- * Arguments are decoded under a margin, an eighth of the ceiling: what does not fit is refused and the actor lives on, so
- * that nobody can kill an actor by the size of what he sends. All of it is one protected call per message, apart from the
- * handler's own run, so that an error of the decoding is never taken for one of the handler.
+ * Arguments are decoded under a margin, an eighth of the ceiling: what does not fit is refused and the actor lives
+ * on, so that nobody can kill an actor by the size of what he sends. All of it is one protected call per message,
+ * apart from the handler's own run, so that an error of the decoding is never taken for one of the handler.
  */
 
 #include "daemon/script/call.h"
@@ -104,8 +104,9 @@ static void skip(struct tr_vm *vm, struct tr_task *task) {
 
         tr_task_free(vm, task);
         if (message->kind == TR_MESSAGE_HANDLER)
-                tr_actor_refuse(vm->actor, message, tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "%s has no handler `%s`",
-                                                                   vm->actor->target.actor, tr_message_handler(message)));
+                tr_actor_refuse(vm->actor, message,
+                                tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "%s has no handler `%s`",
+                                               vm->actor->target.actor, tr_message_handler(message)));
         else
                 tr_actor_resolve(vm->actor, message, &encoded_nil, sizeof(encoded_nil));
 }

@@ -66,7 +66,8 @@ static int reject(lua_State *L) {
         return 0;
 }
 
-/* Whoever settles the message first is the one who answers: here that is nobody, and the promise is settled by the caller. */
+/* Whoever settles the message first is the one who answers: here that is nobody, and the promise is settled by the
+ * caller. */
 static int withdraw(lua_State *L) {
         struct tr_vm *vm = tr_vm_of(L);
         const struct tr_promise *promise = tr_promise_to(L, 1);

@@ -5,7 +5,8 @@
 #include <lua.h>
 #include <stdbool.h>
 
-/* Puts the combinators of promises into the library if `name` is one of them (all, any, race, settled, timeout). Protected. */
+/* Puts the combinators of promises into the library if `name` is one of them (all, any, race, settled, timeout).
+ * Protected. */
 bool tr_combine_load(lua_State *L, const char *name);
 
 #endif

@@ -3,9 +3,9 @@
 /*
  * os.execute and io.popen.
  *
- * Those of the C library sit through signals, and start commands with the signal mask of an actor's thread, in which nothing is
- * delivered. Here a command gets a clean mask and a process group of its own, and who waits for it looks for a kill whenever
- * a signal interrupts the wait; then the whole group is killed.
+ * Those of the C library sit through signals, and start commands with the signal mask of an actor's thread, in which
+ * nothing is delivered. Here a command gets a clean mask and a process group of its own, and who waits for it looks
+ * for a kill whenever a signal interrupts the wait; then the whole group is killed.
  */
 
 #include <errno.h>
@@ -59,7 +59,8 @@ static int start(const char *command, int fd, int as_fd, pid_t *ret_pid) {
         return r;
 }
 
-/* Waits for a command; kills it where the actor is killed, or its VM is being closed. -1 with errno, or the wait's status. */
+/* Waits for a command; kills it where the actor is killed, or its VM is being closed. -1 with errno, or the wait's
+ * status. */
 static int wait_for(struct tr_vm *vm, pid_t pid) {
         int status;
         pid_t r;

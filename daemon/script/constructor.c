@@ -3,7 +3,8 @@
 /*
  * Constructors: an actor's own `init`, the one that is generated from `fields` and `defaults`, or none.
  *
- * All of them refuse surplus arguments, each as a fault of the constructor: what is pushed then is a function that raises it.
+ * All of them refuse surplus arguments, each as a fault of the constructor: what is pushed then is a function that
+ * raises it.
  */
 
 #include "daemon/script/declare.h"

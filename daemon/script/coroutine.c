@@ -4,11 +4,11 @@
  * The coroutine library, where ours differs.
  *
  * - Every switch sets `running`, so that a kill finds the coroutine to arm, and looks for a kill on both sides of it.
- * - `await` inside a coroutine of the actor's own suspends the whole handler: the yield is passed outward from resume to
- *   resume (each is a continuation) up to the handler's task, and the way back resumes them one by one without arguments. So all
- *   of them must be able to yield, which is looked at before anything is registered.
- * - Meanwhile such a coroutine is neither suspended nor running for anybody else: another handler that got hold of it cannot
- *   resume or close it.
+ * - `await` inside a coroutine of the actor's own suspends the whole handler: the yield is passed outward from resume
+ *   to resume (each is a continuation) up to the handler's task, and the way back resumes them one by one without
+ *   arguments. So all of them must be able to yield, which is looked at before anything is registered.
+ * - Meanwhile such a coroutine is neither suspended nor running for anybody else: another handler that got hold of it
+ *   cannot resume or close it.
  * - A yield of the handler's own coroutine has nobody to go to and is refused.
  * - lua_resetthread() of 5.4.4 counts no C calls: closing inside of closing is bounded here.
  */
@@ -55,7 +55,8 @@ void tr_coroutine_check_await(lua_State *L) {
         for (link = vm->chain; link; link = link->outer)
                 outermost = link->resumer;
         if (!task || task->co != outermost)
-                refuse_await(L, vm->loading ? "a file's top level cannot wait" : "there is no handler here that could wait");
+                refuse_await(L, vm->loading ? "a file's top level cannot wait"
+                                            : "there is no handler here that could wait");
         if (!task->may_await) {
                 lua_pushfstring(L, "the handler `%s` is declared under `on`; one that waits is declared under `async`",
                                 tr_task_handler(task->message) ?: "?");
@@ -65,7 +66,8 @@ void tr_coroutine_check_await(lua_State *L) {
                 refuse_await(L, "cannot wait inside a callback of a C function (sort, gsub and the like)");
         for (link = vm->chain; link; link = link->outer)
                 if (!lua_isyieldable(link->resumer))
-                        refuse_await(L, "cannot wait in a coroutine that runs inside a callback of a C function (sort, gsub and the like)");
+                        refuse_await(L, "cannot wait in a coroutine that runs inside a callback of a C function (sort, "
+                                        "gsub and the like)");
 }
 
 /* resume and wrap */
@@ -76,8 +78,8 @@ static int fail(lua_State *L, const char *message) {
         return -1;
 }
 
-/* What a resume of co came to: the number of values on top of L, or -1 with the error there. Where the VM is doomed, or the
- * handler awaits, it does not return (`k` goes on then). */
+/* What a resume of co came to: the number of values on top of L, or -1 with the error there. Where the VM is doomed,
+ * or the handler awaits, it does not return (`k` goes on then). */
 static int resumed(lua_State *L, lua_State *co, int status, int count, lua_KFunction k) {
         struct tr_vm *vm = tr_vm_of(L);
 
@@ -165,8 +167,8 @@ static int close_coroutine(lua_State *L, lua_State *co) {
         return status;
 }
 
-/* A wrapped coroutine's error goes on in the one that resumed it, with the place put before it where it is a text. Where it was
- * raised is kept, should it become the handler's fault. */
+/* A wrapped coroutine's error goes on in the one that resumed it, with the place put before it where it is a text.
+ * Where it was raised is kept, should it become the handler's fault. */
 static int finish_wrap(lua_State *L, lua_State *co, int count) {
         int status;
 
@@ -176,7 +178,8 @@ static int finish_wrap(lua_State *L, lua_State *co, int count) {
         if (status != LUA_OK && status != LUA_YIELD) {
                 luaL_traceback(L, co, NULL, 0);
                 tr_vm_pin(L, TR_PIN_WRAP_TRACE);
-                /* lua_resume() left two of the error on co, and one of them was moved here: the other is what it closes with */
+                /* lua_resume() left two of the error on co, and one of them was moved here: the other is what it
+                 * closes with */
                 status = close_coroutine(L, co);
                 if (tr_vm_is_doomed(tr_vm_of(L)))
                         return tr_vm_give_up(L);
@@ -220,7 +223,8 @@ static int coroutine_wrap(lua_State *L) {
 
 static int coroutine_yield(lua_State *L) {
         if (is_handlers_own(L))
-                return luaL_error(L, "a bare coroutine.yield in a handler: nobody resumes it (use troupe.await, or a coroutine of your own)");
+                return luaL_error(L, "a bare coroutine.yield in a handler: nobody resumes it (use troupe.await, or a "
+                                     "coroutine of your own)");
         return lua_yield(L, lua_gettop(L));
 }
 
@@ -284,14 +288,10 @@ static int coroutine_close(lua_State *L) {
 
 void tr_coroutine_open(lua_State *L) {
         static const luaL_Reg functions[] = {
-                { "close", coroutine_close },
-                { "isyieldable", coroutine_isyieldable },
-                { "resume", coroutine_resume },
-                { "running", coroutine_running },
-                { "status", coroutine_status },
-                { "wrap", coroutine_wrap },
-                { "yield", coroutine_yield },
-                { NULL, NULL },
+                { "close", coroutine_close },   { "isyieldable", coroutine_isyieldable },
+                { "resume", coroutine_resume }, { "running", coroutine_running },
+                { "status", coroutine_status }, { "wrap", coroutine_wrap },
+                { "yield", coroutine_yield },   { NULL, NULL },
         };
 
         lua_getglobal(L, LUA_COLIBNAME);

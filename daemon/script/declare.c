@@ -3,9 +3,10 @@
 /*
  * Declarations of actors.
  *
- * A declaration is a table with two tables in it, `on` and `async`; what is written there is only looked at when the module's
- * top level has run. It is known by the module that declares it and its name, which is how another VM finds the same one:
- * it loads the module again. So a declaration must happen each time the top level runs, and is refused anywhere else.
+ * A declaration is a table with two tables in it, `on` and `async`; what is written there is only looked at when the
+ * module's top level has run. It is known by the module that declares it and its name, which is how another VM finds
+ * the same one: it loads the module again. So a declaration must happen each time the top level runs, and is refused
+ * anywhere else.
  */
 
 #include "daemon/script/declare.h"
@@ -47,7 +48,8 @@ static int push_field(lua_State *L, int declaration, const char *name) {
 static bool is_at_top_level(lua_State *L) {
         lua_Debug caller;
 
-        return tr_module_loading(L) && lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) && *caller.what == 'm';
+        return tr_module_loading(L) && lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) &&
+               *caller.what == 'm';
 }
 
 static int library_actor(lua_State *L) {
@@ -65,7 +67,8 @@ static int library_actor(lua_State *L) {
         lua_pushfstring(L, "%s:%s", module, name);
         lua_pushvalue(L, 3);
         if (lua_rawget(L, 2) != LUA_TNIL)
-                tr_script_raise(L, TR_CODE_BAD_REQUEST, "actor: `%s` is declared twice in the module `%s`", name, module);
+                tr_script_raise(L, TR_CODE_BAD_REQUEST, "actor: `%s` is declared twice in the module `%s`", name,
+                                module);
         lua_pop(L, 1);
 
         lua_createtable(L, 0, 4);
@@ -94,8 +97,8 @@ static void check_handlers(lua_State *L, int declaration, const char *actor, con
         lua_pushnil(L);
         while (lua_next(L, -2)) {
                 if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1))
-                        tr_script_raise(L, TR_CODE_LOAD, "%s: `%s` has something in it that is no handler: %s", actor, which,
-                                        luaL_tolstring(L, -2, NULL));
+                        tr_script_raise(L, TR_CODE_LOAD, "%s: `%s` has something in it that is no handler: %s", actor,
+                                        which, luaL_tolstring(L, -2, NULL));
                 lua_pop(L, 1);
         }
 }
@@ -135,8 +138,8 @@ static void check_declaration(lua_State *L, int declaration, const char *actor) 
         while (lua_next(L, top + 2)) {
                 lua_pushvalue(L, -2);
                 if (lua_rawget(L, top + 1) != LUA_TNIL)
-                        tr_script_raise(L, TR_CODE_LOAD, "%s: the handler `%s` is declared under both `on` and `async`", actor,
-                                        lua_tostring(L, -3));
+                        tr_script_raise(L, TR_CODE_LOAD, "%s: the handler `%s` is declared under both `on` and `async`",
+                                        actor, lua_tostring(L, -3));
                 lua_pop(L, 2);
         }
         lua_settop(L, top);
@@ -152,8 +155,8 @@ static const char *name_in(const char *full, const char *module) {
         return strncmp(full, module, len) == 0 && full[len] == ':' ? full + len + 1 : NULL;
 }
 
-/* Moves from one of a module's declarations to the next: pushes its name and the declaration in place of the key on top, or pops that
- * and answers NULL. `declared` is the index of the table of them. */
+/* Moves from one of a module's declarations to the next: pushes its name and the declaration in place of the key on
+ * top, or pops that and answers NULL. `declared` is the index of the table of them. */
 static const char *next_of(lua_State *L, int declared, const char *module) {
         const char *name;
 
@@ -223,8 +226,8 @@ static void push_declaration(lua_State *L, const char *module, const char *name)
         if (count == 0)
                 tr_script_raise(L, TR_CODE_NOT_FOUND, "the module `%s` declares no actor", module);
         if (count > 1)
-                tr_script_raise(L, TR_CODE_NOT_FOUND, "the module `%s` declares %d actors: say which, as in `%s:Name`", module,
-                                count, module);
+                tr_script_raise(L, TR_CODE_NOT_FOUND, "the module `%s` declares %d actors: say which, as in `%s:Name`",
+                                module, count, module);
         lua_remove(L, declared);
 }
 

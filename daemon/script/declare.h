@@ -26,7 +26,8 @@ void tr_declare_check(lua_State *L, const char *module);
 /* The top level of a module has failed: what it declared is forgotten. */
 void tr_declare_forget(lua_State *L, const char *module);
 
-/* Makes `name`, or the only one of its module where name is NULL, the declaration that this VM's actor is of. Raises `not-found`. */
+/* Makes `name`, or the only one of its module where name is NULL, the declaration that this VM's actor is of.
+ * Raises `not-found`. */
 void tr_declare_adopt(lua_State *L, const char *module, const char *name);
 /* Makes the actor's state, and pushes its constructor and what comes before the arguments. */
 void tr_declare_push_constructor(lua_State *L, uint32_t arguments);

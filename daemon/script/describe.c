@@ -3,8 +3,8 @@
 /*
  * What `info` says of an actor's code.
  *
- * Whoever asks is on another thread and never looks into a VM: the pairs are encoded once, when the module was loaded, and
- * given to the actor, under its lock.
+ * Whoever asks is on another thread and never looks into a VM: the pairs are encoded once, when the module was
+ * loaded, and given to the actor, under its lock.
  */
 
 #include "daemon/script/describe.h"

@@ -52,7 +52,8 @@ static uint64_t check_within_ns(lua_State *L, int index) {
         lua_pushnil(L);
         while (lua_next(L, index)) {
                 if (lua_type(L, -2) != LUA_TSTRING || strcmp(lua_tostring(L, -2), "within") != 0)
-                        tr_script_raise(L, TR_CODE_BAD_REQUEST, "stop: there is no option `%s`", luaL_tolstring(L, -2, NULL));
+                        tr_script_raise(L, TR_CODE_BAD_REQUEST, "stop: there is no option `%s`",
+                                        luaL_tolstring(L, -2, NULL));
                 within_ns = tr_timers_check_ns(L, lua_gettop(L), "stop");
                 lua_pop(L, 1);
         }

@@ -3,8 +3,9 @@
 /*
  * Errors as Lua sees them: tables {code, message, ran, ...} whose tostring() is the message.
  *
- * The library raises them, and promises are rejected with them; in core the same thing is a struct tr_failure (fault.c has
- * the way there). Their metatable is hidden, and no field of one is trusted later: Lua code may write to it.
+ * The library raises them, and promises are rejected with them; in core the same thing is a struct tr_failure
+ * (fault.c has the way there). Their metatable is hidden, and no field of one is trusted later: Lua code may write to
+ * it.
  */
 
 #include "daemon/script/failure.h"
@@ -18,7 +19,7 @@
 /* Bytes of a message that are written without allocating. */
 #define MESSAGE_BUFFER 512
 
-static void push_vformat(lua_State *L, const char *format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) static void push_vformat(lua_State *L, const char *format, va_list arguments) {
         char buffer[MESSAGE_BUFFER];
         va_list again;
         char *large;
@@ -111,8 +112,8 @@ static int decode_extra(lua_State *L) {
         return 1;
 }
 
-/* Adds the failure's own pairs to the table on top. One whose value cannot be had here (an instance of a class that is not
- * loaded) is left out: the rest of the failure is worth having. */
+/* Adds the failure's own pairs to the table on top. One whose value cannot be had here (an instance of a class that
+ * is not loaded) is left out: the rest of the failure is worth having. */
 static void push_extras(lua_State *L, const struct tr_failure *failure) {
         struct tr_reader reader = tr_reader(failure->extra.data, failure->extra.len);
         struct tr_reader value;

@@ -4,7 +4,8 @@
 
 #include <lua.h>
 
-/* The functions of failure.c and fault.c that others call are in vm.h. Opens the error tables. Once per VM, protected. */
+/* The functions of failure.c and fault.c that others call are in vm.h. Opens the error tables. Once per VM,
+ * protected. */
 void tr_failure_open(lua_State *L);
 
 #endif

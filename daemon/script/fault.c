@@ -3,9 +3,9 @@
 /*
  * What Lua code raised, as core's failures.
  *
- * It may be anything: an object whose __tostring raises, loops or answers no string, a table that cannot be sent. So each
- * step of describing it is a protected call of its own on the main state, and what a step cannot say is left out; in the
- * end there always is a failure, since whoever waits is owed one.
+ * It may be anything: an object whose __tostring raises, loops or answers no string, a table that cannot be sent. So
+ * each step of describing it is a protected call of its own on the main state, and what a step cannot say is left
+ * out; in the end there always is a failure, since whoever waits is owed one.
  */
 
 #include <stdio.h>
@@ -60,7 +60,8 @@ static int describe_text(lua_State *L) {
         const char *text;
         size_t len;
 
-        if (lua_type(L, 1) == LUA_TSTRING || lua_type(L, 1) == LUA_TNUMBER || luaL_getmetafield(L, 1, "__tostring") != LUA_TNIL)
+        if (lua_type(L, 1) == LUA_TSTRING || lua_type(L, 1) == LUA_TNUMBER ||
+            luaL_getmetafield(L, 1, "__tostring") != LUA_TNIL)
                 luaL_tolstring(L, 1, NULL);
         else
                 lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
@@ -96,7 +97,8 @@ static int describe_replaced_value(lua_State *L) {
         return describe_value(L);
 }
 
-/* An await where none can be is a kind of its own. A rejection of that kind that came from elsewhere names its actor. */
+/* An await where none can be is a kind of its own. A rejection of that kind that came from elsewhere names its
+ * actor. */
 static int describe_kind(lua_State *L) {
         struct describing *describing = lua_touserdata(L, 2);
         const char *kind;
@@ -110,7 +112,8 @@ static int describe_kind(lua_State *L) {
         return 0;
 }
 
-/* Where it was raised: on the coroutine that failed, and below it, where that was a wrapped one of the actor's, in that one. */
+/* Where it was raised: on the coroutine that failed, and below it, where that was a wrapped one of the actor's, in
+ * that one. */
 static int describe_traceback(lua_State *L) {
         struct describing *describing = lua_touserdata(L, 2);
         const char *text;
@@ -142,8 +145,9 @@ static bool describe(lua_State *L, int index, struct describing *describing, lua
 
 static void describe_as_fault(lua_State *L, int index, struct describing *describing) {
         if (!describe(L, index, describing, describe_text))
-                describing->failure = tr_failure_new(TR_CODE_FAULT, "(error object is a %s value, and its __tostring failed)",
-                                                     luaL_typename(L, index));
+                describing->failure =
+                        tr_failure_new(TR_CODE_FAULT, "(error object is a %s value, and its __tostring failed)",
+                                       luaL_typename(L, index));
         if (lua_type(L, index) == LUA_TSTRING)
                 return;
         describing->key = "value";
@@ -187,7 +191,8 @@ static struct tr_failure *heap_failure(const struct tr_vm *vm) {
                 size /= 1024;
                 unit++;
         }
-        return tr_failure_new(TR_CODE_FAULT, "the heap ceiling of %llu%s was reached", (unsigned long long)size, units[unit]);
+        return tr_failure_new(TR_CODE_FAULT, "the heap ceiling of %llu%s was reached", (unsigned long long)size,
+                              units[unit]);
 }
 
 struct tr_failure *tr_script_fault_of(struct tr_vm *vm, lua_State *failed, const char *handler, bool stopped) {
@@ -208,7 +213,8 @@ struct tr_failure *tr_script_fault_of(struct tr_vm *vm, lua_State *failed, const
                 describing.kind = "heap";
                 describing.failure = heap_failure(vm);
         } else if (stopped) {
-                describing.failure = tr_failure_new(TR_CODE_FAULT, "a C function yielded in the handler, and nobody resumes it");
+                describing.failure =
+                        tr_failure_new(TR_CODE_FAULT, "a C function yielded in the handler, and nobody resumes it");
         } else {
                 describe(L, index, &describing, describe_kind);
                 describe_as_fault(L, index, &describing);

@@ -3,8 +3,8 @@
 /*
  * Unknown globals.
  *
- * Reading one that nobody set is a fault that names it: what `main` sets is not there in an actor, whose VM is another one, and nil
- * would say so somewhere else and much later.
+ * Reading one that nobody set is a fault that names it: what `main` sets is not there in an actor, whose VM is
+ * another one, and nil would say so somewhere else and much later.
  */
 
 #include <string.h>
@@ -14,7 +14,8 @@
 
 /* Names that other Luas have: libraries look for them to find out where they are. */
 static bool is_of_another_lua(const char *name) {
-        static const char *const names[] = { "unpack", "loadstring", "setfenv", "getfenv", "module", "jit", "bit", "bit32" };
+        static const char *const names[] = { "unpack", "loadstring", "setfenv", "getfenv",
+                                             "module", "jit",        "bit",     "bit32" };
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 if (strcmp(name, names[i]) == 0)
@@ -32,7 +33,8 @@ static int unknown_global(lua_State *L) {
         if (tr_vm_of(L)->actor->program)
                 return luaL_error(L, "the global `%s` was never set", name);
         return luaL_error(L,
-                          "the global `%s` was never set: values set in main exist in the program alone and belong in a module or in "
+                          "the global `%s` was never set: values set in main exist in the program alone and belong in "
+                          "a module or in "
                           "the actor's fields",
                           name);
 }

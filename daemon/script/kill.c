@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Interrupting code that runs: a count hook of one instruction, armed on the coroutine that runs. It gives up, where the VM is
- * doomed, or says where it is and goes on.
+ * Interrupting code that runs: a count hook of one instruction, armed on the coroutine that runs. It gives up, where
+ * the VM is doomed, or says where it is and goes on.
  *
- * Where the coroutine can yield, the hook yields: no pcall catches that, and a VM that was left so is never resumed. Where it
- * cannot (inside sort, gsub, a module's top level), the hook raises and stays armed: whatever catches the error raises
- * again at its next instruction, until the code is unwound to where it can yield or to its end. There is no hook at any
- * other time, since one halves the speed of tight loops.
+ * Where the coroutine can yield, the hook yields: no pcall catches that, and a VM that was left so is never resumed.
+ * Where it cannot (inside sort, gsub, a module's top level), the hook raises and stays armed: whatever catches the
+ * error raises again at its next instruction, until the code is unwound to where it can yield or to its end. There is
+ * no hook at any other time, since one halves the speed of tight loops.
  *
- * The signal of a kill comes on the actor's own thread, at any point of it. lua_sethook() is made for that (lua.c does the
- * same); it may come between two coroutines and arm the one that does not run, which is why core repeats the signal
- * and why coroutine.c looks for itself at every switch. The allocator arms the same hook where the ceiling is reached.
+ * The signal of a kill comes on the actor's own thread, at any point of it. lua_sethook() is made for that (lua.c
+ * does the same); it may come between two coroutines and arm the one that does not run, which is why core repeats the
+ * signal and why coroutine.c looks for itself at every switch. The allocator arms the same hook where the ceiling is
+ * reached.
  */
 
 #include "daemon/script/kill.h"

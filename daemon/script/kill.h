@@ -22,8 +22,8 @@ void tr_vm_interrupt(struct tr_vm *vm);
 /* Makes what runs now log where it is, at its next instruction. Async-signal-safe on the VM's thread. */
 void tr_vm_report(struct tr_vm *vm);
 
-/* For a C function that Lua code called, in a VM that is doomed: gives up on L, which runs now. The caller returns what it
- * answers; where L cannot yield it does not return. */
+/* For a C function that Lua code called, in a VM that is doomed: gives up on L, which runs now. The caller returns
+ * what it answers; where L cannot yield it does not return. */
 int tr_vm_give_up(lua_State *L);
 
 #endif

@@ -3,8 +3,8 @@
 /*
  * The library's table.
  *
- * What is written in Lua is compiled when one of its functions is looked up for the first time: most actors need none of it,
- * and an idle actor is to cost little more than a bare VM.
+ * What is written in Lua is compiled when one of its functions is looked up for the first time: most actors need none
+ * of it, and an idle actor is to cost little more than a bare VM.
  */
 
 #include "daemon/script/library.h"
@@ -17,11 +17,11 @@
 #include "daemon/script/load.h"
 #include "daemon/script/log.h"
 #include "daemon/script/names.h"
-#include "daemon/script/spawn_options.h"
 #include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/send.h"
 #include "daemon/script/spawn.h"
+#include "daemon/script/spawn_options.h"
 #include "daemon/script/timers.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a new VM runs first: the module that declares its actor, or, for a program, the program's file, whose `main` is what
- * the program does.
+ * What a new VM runs first: the module that declares its actor, or, for a program, the program's file, whose `main`
+ * is what the program does.
  *
- * It runs on a coroutine, like everything of the actor's, so that a kill can end it; but it is no handler, and cannot wait.
+ * It runs on a coroutine, like everything of the actor's, so that a kill can end it; but it is no handler, and cannot
+ * wait.
  */
 
 #include "daemon/script/load.h"

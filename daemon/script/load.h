@@ -4,7 +4,8 @@
 
 #include "daemon/script/vm.h"
 
-/* Loads the actor's module, or the program's file, into a VM that has just been opened. NULL, or why not, the caller's. */
+/* Loads the actor's module, or the program's file, into a VM that has just been opened. NULL, or why not, the
+ * caller's. */
 struct tr_failure *tr_load(struct tr_vm *vm);
 
 /* Opens `main`. Once per VM, protected. */

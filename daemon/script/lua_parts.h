@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /*
- * The parts of the library that are written in Lua, daemon/script/lua/NAME.lua. The build makes their texts into strings.
+ * The parts of the library that are written in Lua, daemon/script/lua/NAME.lua. The build makes their texts into
+ * strings.
  */
 struct tr_lua_part {
         const char *text;

@@ -3,11 +3,12 @@
 /*
  * `require`.
  *
- * A module is looked for in the program's own directory and in the daemon's `path`, nowhere else: no environment variable and no
- * working directory has a say. Its source is read whenever a VM loads it, so that what is started again runs what is on disk now.
+ * A module is looked for in the program's own directory and in the daemon's `path`, nowhere else: no environment
+ * variable and no working directory has a say. Its source is read whenever a VM loads it, so that what is started
+ * again runs what is on disk now.
  *
- * The top level runs under a protected call of its own: what it declared is forgotten where it fails, and the error names the
- * module and keeps the traceback. It cannot yield, so the list of what is loading is a stack.
+ * The top level runs under a protected call of its own: what it declared is forgotten where it fails, and the error
+ * names the module and keeps the traceback. It cannot yield, so the list of what is loading is a stack.
  */
 
 #include "daemon/script/module.h"
@@ -34,7 +35,8 @@ void tr_module_refuse_at_top_level(lua_State *L, const char *function) {
 
         if (loading)
                 tr_script_raise(L, TR_CODE_BAD_REQUEST,
-                                "%s: not at the top level of a file (%s): every VM that loads it would do it again, without end",
+                                "%s: not at the top level of a file (%s): every VM that loads it would do it again, "
+                                "without end",
                                 function, loading->file);
 }
 
@@ -53,8 +55,8 @@ static void add_tried(lua_State *L, int tried, const char *path, int error) {
         lua_replace(L, tried);
 }
 
-/* Looks at the candidate whose path is on top of the stack: replaces that by its compiled chunk and its path, or pops it, added to what
- * was tried. Raises where it is there and cannot be loaded. */
+/* Looks at the candidate whose path is on top of the stack: replaces that by its compiled chunk and its path, or pops
+ * it, added to what was tried. Raises where it is there and cannot be loaded. */
 static bool try_candidate(lua_State *L, const char *name, size_t root_len, int tried) {
         const char *path = lua_tostring(L, -1);
         int fd, error = 0, status;
@@ -69,13 +71,16 @@ static bool try_candidate(lua_State *L, const char *name, size_t root_len, int t
                 lua_pop(L, 2);
                 return false;
         case TR_SOURCE_UNSAFE:
-                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` is not loaded: others than root and the daemon's own user may write %.*s",
-                                name, (int)unsafe_len, path);
+                tr_script_raise(
+                        L, TR_CODE_LOAD,
+                        "the module `%s` is not loaded: others than root and the daemon's own user may write %.*s",
+                        name, (int)unsafe_len, path);
         }
         status = tr_source_load(L, fd, lua_tostring(L, -1), &error);
         close(fd);
         if (error)
-                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s: %s", name, path, strerrordesc_np(error));
+                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s: %s", name, path,
+                                strerrordesc_np(error));
         if (status != LUA_OK)
                 tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s", name, lua_tostring(L, -1));
         lua_replace(L, -2);
@@ -120,7 +125,8 @@ static void push_chunk(lua_State *L, const char *name) {
         lua_pushliteral(L, "");
         tried = lua_gettop(L);
         if (!try_all(L, name, tried))
-                tr_script_raise(L, TR_CODE_NOT_FOUND, "there is no module `%s`; tried: %s", name, lua_tostring(L, tried));
+                tr_script_raise(L, TR_CODE_NOT_FOUND, "there is no module `%s`; tried: %s", name,
+                                lua_tostring(L, tried));
         lua_remove(L, tried);
 }
 
@@ -229,7 +235,8 @@ void tr_module_require(lua_State *L, const char *name, size_t len) {
                 if (tr_vm_is_doomed(vm))
                         tr_vm_give_up(L);
                 if (!tr_name_is_valid(name, len))
-                        tr_script_raise(L, TR_CODE_NOT_FOUND, "there is no module `%s`: that is no name of a module", name);
+                        tr_script_raise(L, TR_CODE_NOT_FOUND, "there is no module `%s`: that is no name of a module",
+                                        name);
                 refuse_loop(L, name);
                 push_chunk(L, name);
                 run_chunk(L, name);

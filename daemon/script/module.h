@@ -24,8 +24,8 @@ const char *tr_module_loading(lua_State *L);
 /* Raises `bad-request` naming the file where a top level runs: for `spawn` and its kind, whose name is `function`. */
 void tr_module_refuse_at_top_level(lua_State *L, const char *function);
 
-/* Loads a module that is not loaded yet and pushes its value. Raises library errors: `not-found` with the files that were
- * tried, `load` with the traceback. Never yields. */
+/* Loads a module that is not loaded yet and pushes its value. Raises library errors: `not-found` with the files that
+ * were tried, `load` with the traceback. Never yields. */
 void tr_module_require(lua_State *L, const char *name, size_t len);
 
 /* Opens `require` and `package`. Once per VM, protected. */

@@ -60,7 +60,8 @@ static struct tr_registry *registry_of(lua_State *L) {
         return &tr_vm_of(L)->actor->target.system->registry;
 }
 
-/* A target found in the registry, on its way to a handle: pushing that may raise, and then the reference must not be lost. */
+/* A target found in the registry, on its way to a handle: pushing that may raise, and then the reference must not
+ * be lost. */
 static int push_found(lua_State *L) {
         tr_push_handle(L, lua_touserdata(L, 1));
         return 1;
@@ -94,7 +95,7 @@ static int library_publish(lua_State *L) {
         tr_check_handle(L, 2, "publish", &target);
         if (!target)
                 tr_script_raise(L, TR_CODE_NOT_RUNNING, "publish: the actor is not running");
-        switch (tr_registry_publish(registry_of(L), name, len, target, NULL)) {
+        switch (tr_registry_publish(registry_of(L), name, len, target, NULL, NULL)) {
         case 0:
                 return 0;
         case TR_REGISTRY_TAKEN:
@@ -118,12 +119,8 @@ static int library_unpublish(lua_State *L) {
 
 void tr_names_open(lua_State *L) {
         static const luaL_Reg functions[] = {
-                { "find", library_find },
-                { "me", library_me },
-                { "publish", library_publish },
-                { "unpublish", library_unpublish },
-                { "whoami", library_whoami },
-                { NULL, NULL },
+                { "find", library_find },           { "me", library_me },         { "publish", library_publish },
+                { "unpublish", library_unpublish }, { "whoami", library_whoami }, { NULL, NULL },
         };
 
         tr_library_add(L, functions);

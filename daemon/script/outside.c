@@ -3,8 +3,8 @@
 /*
  * What reaches outside of the VM.
  *
- * Files, commands and modules written in C are granted by the configuration; what is not is a fault that says how to grant
- * it. What would change the whole process is never granted.
+ * Files, commands and modules written in C are granted by the configuration; what is not is a fault that says how to
+ * grant it. What would change the whole process is never granted.
  */
 
 #include <lauxlib.h>
@@ -49,8 +49,8 @@ static void deny(lua_State *L, const struct name *name, const char *format) {
 
 static void deny_files(lua_State *L) {
         static const struct name names[] = {
-                { NULL, "dofile" },  { NULL, "loadfile" },  { "io", "input" },   { "io", "lines" },   { "io", "open" },
-                { "io", "output" },  { "io", "tmpfile" },   { "os", "remove" },  { "os", "rename" },  { "os", "tmpname" },
+                { NULL, "dofile" }, { NULL, "loadfile" }, { "io", "input" },  { "io", "lines" },  { "io", "open" },
+                { "io", "output" }, { "io", "tmpfile" },  { "os", "remove" }, { "os", "rename" }, { "os", "tmpname" },
         };
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -67,8 +67,11 @@ static void deny_commands(lua_State *L) {
 static void deny_process(lua_State *L) {
         static const struct name exit = { "os", "exit" }, setlocale = { "os", "setlocale" };
 
-        deny(L, &exit, "%s would end the whole daemon: use troupe.stop(troupe.me()) in an actor, and return from main in a program");
-        deny(L, &setlocale, "%s would change the whole process: there is one locale, \"C\"; use a module that formats by itself");
+        deny(L, &exit,
+             "%s would end the whole daemon: use troupe.stop(troupe.me()) in an actor, and return from main in a "
+             "program");
+        deny(L, &setlocale,
+             "%s would change the whole process: there is one locale, \"C\"; use a module that formats by itself");
 }
 
 /* io.write in the daemon */

@@ -3,9 +3,9 @@
 /*
  * The table of what is pending.
  *
- * A slot per thing, reused last in first out, so that an actor that asks one thing at a time always works on the same one. The
- * number is the slot and a generation that counts its uses: an answer that comes after its promise was settled otherwise (by
- * `timeout`) finds nothing. The values are kept in a Lua array beside the slots, at slot + 1.
+ * A slot per thing, reused last in first out, so that an actor that asks one thing at a time always works on the same
+ * one. The number is the slot and a generation that counts its uses: an answer that comes after its promise was
+ * settled otherwise (by `timeout`) finds nothing. The values are kept in a Lua array beside the slots, at slot + 1.
  */
 
 #include "daemon/script/outstanding.h"

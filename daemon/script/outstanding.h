@@ -9,17 +9,17 @@
 #include "daemon/script/vm.h"
 
 /*
- * What is pending in a VM: the promises (and what `every` made) that something outside of its code will settle, by number. An ask's number
- * travels with the message and comes back with the answer.
+ * What is pending in a VM: the promises (and what `every` made) that something outside of its code will settle, by
+ * number. An ask's number travels with the message and comes back with the answer.
  */
 enum tr_outstanding_kind {
-        TR_OUTSTANDING_ASK,   /* an answer, or a timer: holds a program open */
-        TR_OUTSTANDING_DONE,  /* an actor's end */
+        TR_OUTSTANDING_ASK,  /* an answer, or a timer: holds a program open */
+        TR_OUTSTANDING_DONE, /* an actor's end */
 };
 
 struct tr_outstanding_slot {
         uint32_t generation;
-        uint32_t next_free;         /* + 1; 0: the last */
+        uint32_t next_free; /* + 1; 0: the last */
         uint8_t kind;
         bool used;
         struct tr_message *message; /* strong: what was asked, NULL: a timer */

@@ -3,14 +3,14 @@
 /*
  * Promises, and `await`.
  *
- * A promise is pending, then fulfilled or rejected, for good. Tasks that await one are in a list of it, through a link of
- * their own: waiting allocates nothing, so nothing can fail half-way. What settles a promise never runs whatever waits: tasks
- * become ready and callbacks (of the Lua-written combinators) are queued, and both are gone through when control is back outside of the VM's
- * code, one after another however promises are nested in each other.
+ * A promise is pending, then fulfilled or rejected, for good. Tasks that await one are in a list of it, through a
+ * link of their own: waiting allocates nothing, so nothing can fail half-way. What settles a promise never runs
+ * whatever waits: tasks become ready and callbacks (of the Lua-written combinators) are queued, and both are gone
+ * through when control is back outside of the VM's code, one after another however promises are nested in each other.
  *
- * A rejection that nobody wanted is to be logged, but it may still be awaited as long as somebody holds the promise. So its text is
- * kept beside a weak reference; a moment after the last such rejection one collection shows which promises are gone. What
- * is still held at the end of the VM is logged then.
+ * A rejection that nobody wanted is to be logged, but it may still be awaited as long as somebody holds the promise.
+ * So its text is kept beside a weak reference; a moment after the last such rejection one collection shows which
+ * promises are gone. What is still held at the end of the VM is logged then.
  */
 
 #include "daemon/script/promise.h"

@@ -23,8 +23,9 @@ struct tr_script {
         char **path;        /* directories searched for modules, in order, NULL-terminated */
         unsigned int allow; /* TR_ALLOW_* */
         int nesting;        /* levels of a value that is sent, at most TR_NESTING_MAX */
-        /* `trouped run` only, else NULL: the program's file, its directory (searched first), its module name, its arguments.
-         * A file that declares no main ends the program's actor with a failure of the code `load` whose `kind` is "no-main". */
+        /* `trouped run` only, else NULL: the program's file, its directory (searched first), its module name, its
+         * arguments. A file that declares no main ends the program's actor with a failure of the code `load` whose
+         * `kind` is "no-main". */
         const char *program_file;
         const char *program_dir;
         const char *program_module;

@@ -3,8 +3,8 @@
 /*
  * `send` and `ask`.
  *
- * The arguments are encoded before anything else happens, so that a message that cannot be sent was not sent at all. A message to
- * an actor is in the internal form; one to a connection that listens is in the protocol's.
+ * The arguments are encoded before anything else happens, so that a message that cannot be sent was not sent at all.
+ * A message to an actor is in the internal form; one to a connection that listens is in the protocol's.
  */
 
 #include "daemon/script/send.h"

@@ -3,9 +3,9 @@
 /*
  * Error objects made fit to be sent.
  *
- * Whoever asks wants to see what was raised, also where part of it cannot cross: a copy is made in which every function,
- * coroutine, foreign userdata, cycle and too deep table is a text that says what was there. Nothing of the object's own runs:
- * all access is raw.
+ * Whoever asks wants to see what was raised, also where part of it cannot cross: a copy is made in which every
+ * function, coroutine, foreign userdata, cycle and too deep table is a text that says what was there. Nothing of the
+ * object's own runs: all access is raw.
  */
 
 #include "daemon/script/sendable.h"
@@ -20,8 +20,8 @@
 #define VALUES_MAX 1000
 
 struct replacing {
-        int notes;     /* index of the array of paths that were replaced */
-        int open;      /* index of the set of tables around the present one */
+        int notes; /* index of the array of paths that were replaced */
+        int open;  /* index of the set of tables around the present one */
         int notes_count;
         int values;
 };
@@ -36,8 +36,8 @@ static bool is_sendable(lua_State *L, int index) {
         case LUA_TLIGHTUSERDATA:
                 return tr_is_null(L, index);
         case LUA_TUSERDATA:
-                return tr_to_handle(L, index, NULL) || tr_to_message(L, index, NULL, NULL, NULL) || tr_to_bytes(L, index) ||
-                       tr_to_time(L, index);
+                return tr_to_handle(L, index, NULL) || tr_to_message(L, index, NULL, NULL, NULL) ||
+                       tr_to_bytes(L, index) || tr_to_time(L, index);
         default:
                 return false;
         }

@@ -3,9 +3,9 @@
 /*
  * Lua files.
  *
- * Code runs with all that the daemon may do, so a file that somebody else than root or the daemon's own user may write, or
- * put in place, is not loaded. What is looked at is what was opened. Directories above the one of the search path are the
- * business of whoever configured it.
+ * Code runs with all that the daemon may do, so a file that somebody else than root or the daemon's own user may
+ * write, or put in place, is not loaded. What is looked at is what was opened. Directories above the one of the
+ * search path are the business of whoever configured it.
  *
  * Only text is compiled: Lua does not check binary chunks, and a crafted one takes the process over.
  */

@@ -12,15 +12,15 @@
 enum tr_source {
         TR_SOURCE_OPEN = 0,
         TR_SOURCE_MISSING, /* no such file, or it cannot be read: *ret_errno */
-        TR_SOURCE_UNSAFE,  /* it, or a directory on the way to it, is writable by others: *ret_unsafe_len bytes of the path name it */
+        TR_SOURCE_UNSAFE,  /* others may write it, or a folder of its path: the first *ret_unsafe_len bytes of that */
 };
 
-/* Opens the file at `path`, looking at who may write it and every directory on the way to it below and including the first
- * `root_len` bytes of the path. *ret_fd is the caller's to close. Does not raise. */
+/* Opens the file at `path`, looking at who may write it and every directory on the way to it below and including the
+ * first `root_len` bytes of the path. *ret_fd is the caller's to close. Does not raise. */
 enum tr_source tr_source_open(const char *path, size_t root_len, int *ret_fd, int *ret_errno, size_t *ret_unsafe_len);
 
-/* Pushes the compiled chunk of an open file, or the error. Lua's status; *ret_errno is set where the file could not be read to its
- * end. Does not raise. The chunk's name is "@" and a path. */
+/* Pushes the compiled chunk of an open file, or the error. Lua's status; *ret_errno is set where the file could not
+ * be read to its end. Does not raise. The chunk's name is "@" and a path. */
 int tr_source_load(lua_State *L, int fd, const char *chunk_name, int *ret_errno);
 
 #endif

@@ -3,8 +3,8 @@
 /*
  * `spawn(A, ..., options?)`.
  *
- * Refused here: what is no actor, options, arguments that cannot be sent, limits, a name that is taken. What the new VM finds
- * out (a module that does not load, a constructor that fails) is the new actor's death.
+ * Refused here: what is no actor, options, arguments that cannot be sent, limits, a name that is taken. What the new
+ * VM finds out (a module that does not load, a constructor that fails) is the new actor's death.
  */
 
 #include "daemon/script/spawn.h"
@@ -34,8 +34,8 @@ static const char *check_actor(lua_State *L) {
         return name;
 }
 
-/* Whether the last argument, at `last`, is the options: marked as such, or a plain table where the constructor, which can be
- * counted, takes one argument less. */
+/* Whether the last argument, at `last`, is the options: marked as such, or a plain table where the constructor, which
+ * can be counted, takes one argument less. */
 static bool has_options(lua_State *L, int last) {
         int parameters;
 
@@ -55,7 +55,8 @@ static struct tr_message *new_init(lua_State *L, int last) {
         tr_writer_reset(&vm->scratch);
         tr_codec_encode(L, 2, last - 1, TR_FORM_INTERNAL, NULL, &vm->scratch);
         if (tr_writer_error(&vm->scratch) == 0)
-                init = tr_message_new(TR_MESSAGE_INIT, "init", 4, vm->scratch.data, vm->scratch.len, (uint32_t)(last - 1));
+                init = tr_message_new(TR_MESSAGE_INIT, "init", 4, vm->scratch.data, vm->scratch.len,
+                                      (uint32_t)(last - 1));
         tr_vm_trim_scratch(vm);
         if (!init)
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
@@ -64,8 +65,8 @@ static struct tr_message *new_init(lua_State *L, int last) {
         return init;
 }
 
-/* The session that what this actor spawns belongs to, a reference. One that has left its own has ended for everybody else: what it
- * still spawns is the daemon's, and ends with that. */
+/* The session that what this actor spawns belongs to, a reference. One that has left its own has ended for everybody
+ * else: what it still spawns is the daemon's, and ends with that. */
 static struct tr_session *choose_session(struct tr_actor *actor, bool detach) {
         struct tr_session *session = detach ? NULL : tr_session_of(&actor->target);
 

@@ -76,7 +76,7 @@ static bool is_one_line(const char *text, size_t len) {
 
 /* Reads the value on top, whose key is below it, and stays: the table holds both. */
 static void read_option(lua_State *L, const struct option *option, struct tr_spawn_options *options) {
-        char *to = (char *)options + option->offset;
+        void *to = (char *)options + option->offset;
         const char *text = NULL;
         uint64_t number;
         size_t len = 0;

@@ -5,8 +5,8 @@
 #include <lua.h>
 
 /*
- * Lua's standard library, less what would harm the process. Everything here runs once per VM, protected, with the libraries
- * opened as Lua has them.
+ * Lua's standard library, less what would harm the process. Everything here runs once per VM, protected, with the
+ * libraries opened as Lua has them.
  */
 
 /* All that follows, in order. */

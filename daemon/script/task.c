@@ -3,9 +3,9 @@
 /*
  * Tasks: how the actor's code is run, and what becomes of what it comes to.
  *
- * A task keeps its coroutine when it is done and waits among the idle ones for the next message, so that a handler costs neither a
- * coroutine nor anything else to be collected. The last used is used first: an actor without asynchronous handlers always
- * works on the same one.
+ * A task keeps its coroutine when it is done and waits among the idle ones for the next message, so that a handler
+ * costs neither a coroutine nor anything else to be collected. The last used is used first: an actor without
+ * asynchronous handlers always works on the same one.
  *
  * A coroutine that raised, or was stopped (kill.c), is never used again: the actor dies of it.
  */
@@ -145,8 +145,8 @@ static int encode_answer(lua_State *L) {
         return 0;
 }
 
-/* Writes the value on top of the task's coroutine into the scratch. Lua's status; the error is left on the coroutine. What needs
- * no protection goes without. */
+/* Writes the value on top of the task's coroutine into the scratch. Lua's status; the error is left on the coroutine.
+ * What needs no protection goes without. */
 static int write_answer(struct tr_vm *vm, struct tr_task *task) {
         lua_State *co = task->co;
         int status;
@@ -300,7 +300,8 @@ void tr_task_run(struct tr_vm *vm, struct tr_task *task, int count) {
         vm->running = vm->L;
         vm->current = NULL;
 
-        /* also where it came to its end: the signal may have cut a system call short, and what came of that is no answer */
+        /* also where it came to its end: the signal may have cut a system call short, and what came of that is no
+         * answer */
         if (tr_actor_is_killed(vm->actor))
                 return;
         if (status == LUA_OK && !vm->alloc.exceeded) {

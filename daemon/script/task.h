@@ -11,8 +11,8 @@
 struct tr_recurring;
 
 /*
- * A task: one run of a handler, of the constructor, of close, of a program's main, or of what `every` calls. Its code is on a
- * coroutine, for a kill must be able to leave it wherever it is, and an asynchronous one waits in the middle.
+ * A task: one run of a handler, of the constructor, of close, of a program's main, or of what `every` calls. Its code
+ * is on a coroutine, for a kill must be able to leave it wherever it is, and an asynchronous one waits in the middle.
  *
  *      calling -> running <-> awaiting
  *                    \-> answering (it returned a promise that has not settled) -> done
@@ -24,21 +24,22 @@ enum tr_task_state {
 };
 
 struct tr_task {
-        struct tr_list link;       /* in the VM's `tasks`, or its `idle` */
-        struct tr_list wait_link;  /* among those that wait for a promise, then in the VM's `ready` */
+        struct tr_list link;      /* in the VM's `tasks`, or its `idle` */
+        struct tr_list wait_link; /* among those that wait for a promise, then in the VM's `ready` */
         lua_State *co;
-        int anchor;                /* the coroutine's key in the registry */
+        int anchor; /* the coroutine's key in the registry */
         enum tr_task_state state;
         bool may_await;
-        struct tr_message *message;    /* borrowed; NULL: none */
+        struct tr_message *message;     /* borrowed; NULL: none */
         struct tr_recurring *recurring; /* what `every` made, NULL: it is no tick */
 };
 
 /* A task whose coroutine is empty; NULL where memory is short. Not inside of the VM's code. */
 struct tr_task *tr_task_new(struct tr_vm *vm, struct tr_message *message, bool may_await);
 /*
- * Puts together a function and its arguments on the task's coroutine, protected: `build` runs there with the task as its light argument, and
- * what it returns is the function and the arguments. Lua's status; else the error is on top of the main state, and the task is as it was.
+ * Puts together a function and its arguments on the task's coroutine, protected: `build` runs there with the task as
+ * its light argument, and what it returns is the function and the arguments. Lua's status; else the error is on top
+ * of the main state, and the task is as it was.
  */
 TR_MUST_CHECK int tr_task_build(struct tr_vm *vm, struct tr_task *task, lua_CFunction build, int *ret_count);
 /* Runs what was built, `count` values, as far as it goes, and deals with its end. */

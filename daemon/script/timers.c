@@ -3,9 +3,10 @@
 /*
  * `sleep` and `every`: entries of the VM's own heap of timers, which the actor's waiting takes its timeout from.
  *
- * A timer is part of a userdata that the table of what is pending holds on to until it has fired or was ended; so it needs
- * no memory of its own and cannot be collected while it is set. What `every` calls runs as a task, like a handler: it may
- * wait, and while it does, or whenever it takes longer than its period, the ticks that are due are skipped.
+ * A timer is part of a userdata that the table of what is pending holds on to until it has fired or was ended; so it
+ * needs no memory of its own and cannot be collected while it is set. What `every` calls runs as a task, like a
+ * handler: it may wait, and while it does, or whenever it takes longer than its period, the ticks that are due are
+ * skipped.
  */
 
 #include "daemon/script/timers.h"
@@ -139,7 +140,8 @@ static void on_recurring(struct tr_timer *timer) {
 
         recurring->due_ns += recurring->period_ns;
         if (recurring->due_ns <= now_ns)
-                recurring->due_ns += (now_ns - recurring->due_ns) / recurring->period_ns * recurring->period_ns + recurring->period_ns;
+                recurring->due_ns += (now_ns - recurring->due_ns) / recurring->period_ns * recurring->period_ns +
+                                     recurring->period_ns;
         /* the heap has room: this timer just left it */
         if (tr_timers_add(&vm->timers, &recurring->timer, recurring->due_ns) != 0 || recurring->running)
                 return;

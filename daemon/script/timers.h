@@ -19,7 +19,8 @@ void tr_timers_open(lua_State *L);
 
 /* sleep(ms). A lua_CFunction. */
 int tr_timers_sleep(lua_State *L);
-/* Milliseconds at an index, above 0: a whole number or text with a unit. Raises `bad-request` for the library function. */
+/* Milliseconds at an index, above 0: a whole number or text with a unit. Raises `bad-request` for the library
+ * function. */
 uint64_t tr_timers_check_ns(lua_State *L, int index, const char *function);
 
 /* Fires what is due; outside of the VM's code. Answers the next deadline. */

@@ -3,11 +3,12 @@
 /*
  * Opening and closing a VM.
  *
- * A panic must be impossible: from the first moment on the state is only touched inside a protected call. What is done outside of
- * one pushes light values onto the main state, which always has the LUA_MINSTACK slots that Lua gave it, and pops them again.
+ * A panic must be impossible: from the first moment on the state is only touched inside a protected call. What is
+ * done outside of one pushes light values onto the main state, which always has the LUA_MINSTACK slots that Lua gave
+ * it, and pops them again.
  *
- * Closing runs finalizers of C libraries (files) and no code of the actor: setting one is refused (meta.c), and what a
- * handler still had to close was on its coroutine, which is simply freed.
+ * Closing runs finalizers of C libraries (files) and no code of the actor: setting one is refused (meta.c), and what
+ * a handler still had to close was on its coroutine, which is simply freed.
  */
 
 #include "daemon/script/vm.h"
@@ -39,14 +40,10 @@ void tr_vm_pin(lua_State *L, enum tr_pin pin) {
 
 static int open_libraries(lua_State *L) {
         static const luaL_Reg standard[] = {
-                { LUA_GNAME, luaopen_base },
-                { LUA_COLIBNAME, luaopen_coroutine },
-                { LUA_TABLIBNAME, luaopen_table },
-                { LUA_IOLIBNAME, luaopen_io },
-                { LUA_OSLIBNAME, luaopen_os },
-                { LUA_STRLIBNAME, luaopen_string },
-                { LUA_MATHLIBNAME, luaopen_math },
-                { LUA_UTF8LIBNAME, luaopen_utf8 },
+                { LUA_GNAME, luaopen_base },       { LUA_COLIBNAME, luaopen_coroutine },
+                { LUA_TABLIBNAME, luaopen_table }, { LUA_IOLIBNAME, luaopen_io },
+                { LUA_OSLIBNAME, luaopen_os },     { LUA_STRLIBNAME, luaopen_string },
+                { LUA_MATHLIBNAME, luaopen_math }, { LUA_UTF8LIBNAME, luaopen_utf8 },
                 { LUA_DBLIBNAME, luaopen_debug },
         };
         struct tr_vm *vm = tr_vm_of(L);

@@ -46,8 +46,8 @@ enum tr_pin {
  * One actor's Lua VM. Everything in it belongs to the actor's thread, but for `running` and `reporting`, which a
  * signal handler on that thread uses too.
  *
- * Everything that touches the VM runs inside a protected call. Handlers run on coroutines (task.c), the rest on the main
- * state; code of the actor never runs while `running` is not the state that it runs on.
+ * Everything that touches the VM runs inside a protected call. Handlers run on coroutines (task.c), the rest on the
+ * main state; code of the actor never runs while `running` is not the state that it runs on.
  */
 struct tr_vm {
         lua_State *L; /* the main state */
@@ -60,10 +60,10 @@ struct tr_vm {
         int pins[TR_PINS];
 
         /* kill.c and coroutine.c */
-        struct tr_task *current;        /* whose code runs; NULL: none of a handler's */
-        const struct tr_chain *chain;   /* the coroutines that resumed each other, innermost first */
-        bool suspending;                /* what yields now waits for a promise, and takes its whole handler with it */
-        uint32_t closing_depth;         /* coroutines being closed inside each other */
+        struct tr_task *current;      /* whose code runs; NULL: none of a handler's */
+        const struct tr_chain *chain; /* the coroutines that resumed each other, innermost first */
+        bool suspending;              /* what yields now waits for a promise, and takes its whole handler with it */
+        uint32_t closing_depth;       /* coroutines being closed inside each other */
 
         /* module.c */
         const struct tr_loading *loading; /* the top levels that run, innermost first */
@@ -77,8 +77,8 @@ struct tr_vm {
         /* outstanding.c */
         struct tr_outstanding_slot *slots;
         uint32_t slots_room;
-        uint32_t slots_free;  /* the first free one, + 1 */
-        uint32_t pending;     /* asks, sleeps and what recurs */
+        uint32_t slots_free;   /* the first free one, + 1 */
+        uint32_t pending;      /* asks, sleeps and what recurs */
         uint32_t pending_done; /* waiting for an actor's end */
         struct tr_timers timers;
         struct tr_list recurring; /* what `every` made and has not ended */
@@ -115,8 +115,9 @@ static inline void tr_vm_push(lua_State *L, enum tr_pin pin) {
 void tr_vm_pin(lua_State *L, enum tr_pin pin);
 
 /*
- * Calls a C function on the main state with one light argument, protected, code of no handler running in it. 0, or Lua's status with the
- * error left on the main state's stack, to be popped by the caller. What the function returns is dropped.
+ * Calls a C function on the main state with one light argument, protected, code of no handler running in it. 0, or
+ * Lua's status with the error left on the main state's stack, to be popped by the caller. What the function returns
+ * is dropped.
  */
 TR_MUST_CHECK int tr_vm_protect(struct tr_vm *vm, lua_CFunction function, void *argument);
 
@@ -138,7 +139,8 @@ _Noreturn void tr_script_raise(lua_State *L, enum tr_code code, const char *form
 _Noreturn void tr_script_raise_at(lua_State *L, enum tr_code code, const char *path, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 /* Pushes one instead, for the caller to add to and to raise. */
-void tr_script_push_error(lua_State *L, enum tr_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tr_script_push_error(lua_State *L, enum tr_code code, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 /* Pushes a failure as such a table, with `ran` as the asker has it. */
 void tr_script_push_failure(lua_State *L, struct tr_failure *failure, enum tr_ran ran);
 /* Whether the value at an index is an error table of the library: between VMs it stays one, a peer gets the map of its
@@ -146,14 +148,14 @@ void tr_script_push_failure(lua_State *L, struct tr_failure *failure, enum tr_ra
 bool tr_script_is_failure(lua_State *L, int index);
 /* Makes the table at the index one. */
 void tr_script_set_failure(lua_State *L, int index);
-/* A new failure for the error value at an index of the main state: the table's own code and fields where it is one of the
- * library's, else a `fault` with its text, and `value` where it was no string. Never raises. */
+/* A new failure for the error value at an index of the main state: the table's own code and fields where it is one of
+ * the library's, else a `fault` with its text, and `value` where it was no string. Never raises. */
 struct tr_failure *tr_script_failure_of(lua_State *L, int index);
 
 /*
- * The failure of code that raised what is on top of `failed` (a coroutine that is dead of it, or the main state; it is popped), or that
- * was stopped at the ceiling (nothing is popped). Always a `fault`, with `kind`, `traceback` taken on that coroutine, `actor` and `handler`
- * (may be NULL). Never raises.
+ * The failure of code that raised what is on top of `failed` (a coroutine that is dead of it, or the main state; it
+ * is popped), or that was stopped at the ceiling (nothing is popped). Always a `fault`, with `kind`, `traceback`
+ * taken on that coroutine, `actor` and `handler` (may be NULL). Never raises.
  */
 struct tr_failure *tr_script_fault_of(struct tr_vm *vm, lua_State *failed, const char *handler, bool stopped);
 

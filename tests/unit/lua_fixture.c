@@ -103,8 +103,9 @@ static char *text_of_failure(const struct tr_failure *failure, enum tr_ran ran) 
 
         if (kind)
                 kind[strlen(kind) - 1] = 0;
-        ck_assert_int_ge(asprintf(&text, "%s%s%s%s/%s: %s", tr_code_text(failure->code), kind ? "(" : "", kind ? kind + 1 : "",
-                                  kind ? ")" : "", tr_ran_text(ran), failure->message), 0);
+        ck_assert_int_ge(asprintf(&text, "%s%s%s%s/%s: %s", tr_code_text(failure->code), kind ? "(" : "",
+                                  kind ? kind + 1 : "", kind ? ")" : "", tr_ran_text(ran), failure->message),
+                         0);
         free(kind);
         return text;
 }
@@ -189,7 +190,8 @@ static struct tr_message *new_message(struct lua_asked *asked, enum tr_message_k
         return message;
 }
 
-struct lua_asked *lua_ask(struct lua_fixture *fixture, struct tr_target *target, const char *handler, const char *argument) {
+struct lua_asked *lua_ask(struct lua_fixture *fixture, struct tr_target *target, const char *handler,
+                          const char *argument) {
         struct lua_asked *asked = new_asked(fixture);
 
         (void)tr_target_send(target, new_message(asked, TR_MESSAGE_HANDLER, handler, argument));
@@ -271,7 +273,9 @@ void lua_fixture_init(struct lua_fixture *fixture, unsigned int allow) {
                 .async = 1024,
                 .grace_ns = 10 * TR_NS_PER_S,
         };
-        struct tr_system_hooks hooks = { .wake = on_wake, .event = on_event, .refused = on_refused, .userdata = fixture };
+        struct tr_system_hooks hooks = {
+                .wake = on_wake, .event = on_event, .refused = on_refused, .userdata = fixture
+        };
 
         *fixture = (struct lua_fixture){ 0 };
         ck_assert_int_eq(sem_init(&fixture->woken, 0, 0), 0);
@@ -301,9 +305,10 @@ static void remove_directory(const char *directory) {
 
 static void on_empty(void *userdata) {
         struct lua_asked *asked = userdata;
+        struct lua_fixture *fixture = asked->fixture; /* who waits drops the question as soon as it is settled */
 
         atomic_store(&asked->settled, true);
-        sem_post(&asked->fixture->woken);
+        sem_post(&fixture->woken);
 }
 
 static bool are_threads_over(void *userdata) {
@@ -340,7 +345,8 @@ void lua_fixture_module(struct lua_fixture *fixture, const char *name, const cha
         fclose(file);
 }
 
-struct tr_target *lua_fixture_spawn(struct lua_fixture *fixture, const char *actor, const struct tr_actor_options *options) {
+struct tr_target *lua_fixture_spawn(struct lua_fixture *fixture, const char *actor,
+                                    const struct tr_actor_options *options) {
         struct tr_actor_options chosen = options ? *options : (struct tr_actor_options){ 0 };
         struct tr_message *init = tr_message_new(TR_MESSAGE_INIT, "init", 4, NULL, 0, 0);
         struct tr_target *target = NULL;
@@ -356,7 +362,8 @@ void lua_expect(struct lua_fixture *fixture, const char *before, const char *bod
         struct tr_target *target;
         char *module = NULL;
 
-        ck_assert_int_ge(asprintf(&module, "%s\nlocal A = troupe.actor 'A'\nfunction A.async:run()\n%s\nend", before, body), 0);
+        ck_assert_int_ge(
+                asprintf(&module, "%s\nlocal A = troupe.actor 'A'\nfunction A.async:run()\n%s\nend", before, body), 0);
         lua_fixture_module(fixture, "m", module);
         free(module);
         target = lua_fixture_spawn(fixture, "m:A", NULL);

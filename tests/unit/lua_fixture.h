@@ -11,11 +11,11 @@
 #include "daemon/script/script.h"
 
 /*
- * Actors in Lua for tests of script: a system whose loop is the test's own thread, modules written into a folder of the
- * test's own, and questions whose answers come as text.
+ * Actors in Lua for tests of script: a system whose loop is the test's own thread, modules written into a folder of
+ * the test's own, and questions whose answers come as text.
  *
- * A question is answered with the value as JSON has it (strings in quotes), or with "CODE/RAN: MESSAGE". In what is a fault
- * the kind stands behind the code: "fault(heap)/yes: ...". Of the paths of modules only the names are told.
+ * A question is answered with the value as JSON has it (strings in quotes), or with "CODE/RAN: MESSAGE". In what is a
+ * fault the kind stands behind the code: "fault(heap)/yes: ...". Of the paths of modules only the names are told.
  */
 struct lua_fixture {
         struct tr_script script;
@@ -44,10 +44,12 @@ void lua_fixture_deinit(struct lua_fixture *fixture);
 /* Writes NAME.lua into the folder; `require "troupe"` stands in front of it, on the same line as the text's first. */
 void lua_fixture_module(struct lua_fixture *fixture, const char *name, const char *text);
 /* Starts an actor in the daemon's session; the caller's reference. `options` may be NULL. */
-struct tr_target *lua_fixture_spawn(struct lua_fixture *fixture, const char *actor, const struct tr_actor_options *options);
+struct tr_target *lua_fixture_spawn(struct lua_fixture *fixture, const char *actor,
+                                    const struct tr_actor_options *options);
 
 /* Asks; `argument` NULL: without one, else a string. */
-struct lua_asked *lua_ask(struct lua_fixture *fixture, struct tr_target *target, const char *handler, const char *argument);
+struct lua_asked *lua_ask(struct lua_fixture *fixture, struct tr_target *target, const char *handler,
+                          const char *argument);
 /* Asks for the actor's end: "null", or how. */
 struct lua_asked *lua_watch(struct lua_fixture *fixture, struct tr_target *target);
 /* Plays the loop until it is settled; its text, valid until lua_asked_unref(). */
@@ -62,22 +64,22 @@ char *lua_end(struct lua_fixture *fixture, struct tr_target *target);
 void lua_run_until(struct lua_fixture *fixture, bool (*condition)(void *userdata), void *userdata);
 
 /* Checks a question's answer, or an actor's end. */
-#define ck_assert_answer(fixture, target, handler, expected)                   \
-        do {                                                                   \
-                char *answer_ = lua_answer(fixture, target, handler, NULL);    \
-                ck_assert_str_eq(answer_, expected);                           \
-                free(answer_);                                                 \
+#define ck_assert_answer(fixture, target, handler, expected)                \
+        do {                                                                \
+                char *answer_ = lua_answer(fixture, target, handler, NULL); \
+                ck_assert_str_eq(answer_, expected);                        \
+                free(answer_);                                              \
         } while (0)
-#define ck_assert_end(fixture, target, expected)                               \
-        do {                                                                   \
-                char *end_ = lua_end(fixture, target);                         \
-                ck_assert_str_eq(end_, expected);                              \
-                free(end_);                                                    \
+#define ck_assert_end(fixture, target, expected)       \
+        do {                                           \
+                char *end_ = lua_end(fixture, target); \
+                ck_assert_str_eq(end_, expected);      \
+                free(end_);                            \
         } while (0)
 
 /*
- * Runs `body` as the asynchronous handler `run` of an actor of its own, whose module, `m`, begins with `before`, and checks what
- * that comes to; the actor is stopped, orderly, after.
+ * Runs `body` as the asynchronous handler `run` of an actor of its own, whose module, `m`, begins with `before`, and
+ * checks what that comes to; the actor is stopped, orderly, after.
  */
 void lua_expect(struct lua_fixture *fixture, const char *before, const char *body, const char *expected);
 

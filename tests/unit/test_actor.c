@@ -418,16 +418,16 @@ START_TEST(the_registry_forgets_when_nobody_holds_it) {
         struct tr_target *target = fake_spawn(&fake, "worker", NULL);
         struct tr_handle handle = target->handle;
         struct tr_registry *registry = &fake.system->registry;
-        ck_assert_int_eq(tr_registry_publish(registry, "a.b", 3, target, NULL), 0);
-        ck_assert_int_eq(tr_registry_publish(registry, "a.c", 3, target, NULL), 0);
-        ck_assert_int_eq(tr_registry_publish(registry, "a.b", 3, target, NULL), TR_REGISTRY_TAKEN);
+        ck_assert_int_eq(tr_registry_publish(registry, "a.b", 3, target, NULL, NULL), 0);
+        ck_assert_int_eq(tr_registry_publish(registry, "a.c", 3, target, NULL, NULL), 0);
+        ck_assert_int_eq(tr_registry_publish(registry, "a.b", 3, target, NULL, NULL), TR_REGISTRY_TAKEN);
         ck_assert_int_eq(tr_registry_unpublish(registry, "a.c", 3), 0);
         ck_assert_int_eq(tr_registry_unpublish(registry, "a.c", 3), TR_REGISTRY_NOT_FOUND);
         watch(target, 1);
         target->ops->kill(target);
         fake_system_run_until_outcomes(&fake, &asker, 1);
         ck_assert_ptr_null(tr_registry_find_name(registry, "a.b", 3));
-        ck_assert_int_eq(tr_registry_publish(registry, "a.b", 3, target, NULL), TR_REGISTRY_ENDED);
+        ck_assert_int_eq(tr_registry_publish(registry, "a.b", 3, target, NULL, NULL), TR_REGISTRY_ENDED);
         tr_target_unref(target);
 
         /* Among the last that ended it is still found, and says how it ended. */

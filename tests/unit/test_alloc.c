@@ -143,5 +143,5 @@ START_TEST(the_systems_figure_follows) {
 END_TEST
 
 suite_main("alloc", what_is_given_back_is_not_counted, the_ceiling_is_kept, a_request_fails_when_it_is_refused_twice,
-           under_a_margin_nobody_is_interrupted, more_in_use_than_a_margin_leaves_is_not_less_than_none, closing_has_a_reserve,
-           storage_outside_of_lua_is_charged, the_systems_figure_follows);
+           under_a_margin_nobody_is_interrupted, more_in_use_than_a_margin_leaves_is_not_less_than_none,
+           closing_has_a_reserve, storage_outside_of_lua_is_charged, the_systems_figure_follows);

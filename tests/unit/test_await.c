@@ -14,11 +14,11 @@
 static struct lua_fixture fixture;
 
 /* What most tests need: an actor that answers late, or fails late. */
-#define LATE                                                                                 \
-        "local Late = troupe.actor 'Late'\n"                                                 \
-        "function Late.async:value(ms, v) troupe.await(troupe.sleep(ms)) return v end\n"     \
+#define LATE                                                                                    \
+        "local Late = troupe.actor 'Late'\n"                                                    \
+        "function Late.async:value(ms, v) troupe.await(troupe.sleep(ms)) return v end\n"        \
         "function Late.async:failure(ms) troupe.await(troupe.sleep(ms)) error('late', 0) end\n" \
-        "local function later(ms, v) return troupe.ask(troupe.spawn(Late).value, ms, v) end\n" \
+        "local function later(ms, v) return troupe.ask(troupe.spawn(Late).value, ms, v) end\n"  \
         "local function fails(ms) return troupe.ask(troupe.spawn(Late).failure, ms) end\n"
 
 static void expect(const char *body, const char *expected) {
@@ -31,7 +31,8 @@ START_TEST(await_gives_the_value_or_raises_the_reason) {
         expect("local p = later(1, 'v') troupe.await(p) return troupe.await(p)", "\"v\"");
         expect("return troupe.await(troupe.sleep(1))", "null");
         expect("troupe.await(fails(1))", "fault(error)/yes: late");
-        expect("local ok, e = pcall(troupe.await, fails(1)) return { e.code, e.kind, e.message, e.ran, e.handler, tostring(e) }",
+        expect("local ok, e = pcall(troupe.await, fails(1)) return { e.code, e.kind, e.message, e.ran, e.handler, "
+               "tostring(e) }",
                "[\"fault\",\"error\",\"late\",\"yes\",\"failure\",\"late\"]");
         lua_fixture_deinit(&fixture);
 }
@@ -41,9 +42,13 @@ START_TEST(await_works_through_everything_that_can_yield) {
         lua_fixture_init(&fixture, 0);
         expect("return select(2, pcall(function() return troupe.await(later(1, 1)) end))", "1");
         expect("return select(2, xpcall(function() return troupe.await(later(1, 1)) end, print))", "1");
-        expect("local t = setmetatable({}, { __index = function() return troupe.await(later(1, 1)) end }) return t.x", "1");
-        expect("local n = 0 for v in function() n = n + 1 if n < 4 then return troupe.await(later(1, n)) end end do end return n", "4");
-        expect("local n = 0 do local c <close> = setmetatable({}, { __close = function() n = troupe.await(later(1, 5)) end }) end return n",
+        expect("local t = setmetatable({}, { __index = function() return troupe.await(later(1, 1)) end }) return t.x",
+               "1");
+        expect("local n = 0 for v in function() n = n + 1 if n < 4 then return troupe.await(later(1, n)) end end do "
+               "end return n",
+               "4");
+        expect("local n = 0 do local c <close> = setmetatable({}, { __close = function() n = troupe.await(later(1, 5)) "
+               "end }) end return n",
                "5");
         lua_fixture_deinit(&fixture);
 }
@@ -58,7 +63,8 @@ START_TEST(await_in_a_coroutine_suspends_the_whole_handler) {
                "return { co('a'), co('b') }",
                "[\"a\",\"b!\"]");
         expect("local function outer()\n"
-               "  local inner = coroutine.create(function() coroutine.yield(troupe.await(later(1, 1))) return troupe.await(later(1, 2)) end)\n"
+               "  local inner = coroutine.create(function() coroutine.yield(troupe.await(later(1, 1))) return "
+               "troupe.await(later(1, 2)) end)\n"
                "  local _, a = coroutine.resume(inner)\n"
                "  local _, b = coroutine.resume(inner)\n"
                "  return a + b + troupe.await(later(1, 3))\n"
@@ -108,13 +114,15 @@ START_TEST(where_it_cannot_wait_it_is_a_fault_of_its_own_kind) {
         expect("return (('x'):gsub('.', function() return troupe.await(later(1, 'y')) end))",
                "fault(await)/yes: await: cannot wait inside a callback of a C function (sort, gsub and the like)");
         expect("return (('x'):gsub('.', coroutine.wrap(function() return troupe.await(later(1, 'y')) end)))",
-               "fault(await)/yes: await: cannot wait in a coroutine that runs inside a callback of a C function (sort, gsub and "
+               "fault(await)/yes: await: cannot wait in a coroutine that runs inside a callback of a C function (sort, "
+               "gsub and "
                "the like)");
         lua_expect(&fixture,
                    "local B = troupe.actor 'B'\n"
                    "function B.on:waits() troupe.await(troupe.sleep(1)) end",
                    "return troupe.ask(troupe.spawn(B).waits)",
-                   "fault(await)/yes: await: the handler `waits` is declared under `on`; one that waits is declared under `async`");
+                   "fault(await)/yes: await: the handler `waits` is declared under `on`; one that waits is declared "
+                   "under `async`");
         /* caught, it was nothing: no promise goes on with a handler that never waited */
         expect("local p = troupe.sleep(1)\n"
                "local ok = pcall(table.sort, { 2, 1 }, function() troupe.await(p) end)\n"
@@ -131,7 +139,8 @@ START_TEST(a_file_cannot_wait) {
         lua_fixture_init(&fixture, 0);
         lua_fixture_module(&fixture, "m", "troupe.await(troupe.sleep(1))");
         target = lua_fixture_spawn(&fixture, "m", NULL);
-        ck_assert_end(&fixture, target, "load/no: the module `m` failed to load: await: a file's top level cannot wait");
+        ck_assert_end(&fixture, target,
+                      "load/no: the module `m` failed to load: await: a file's top level cannot wait");
         tr_target_unref(target);
         lua_fixture_deinit(&fixture);
 }
@@ -139,9 +148,9 @@ END_TEST
 
 START_TEST(a_bare_yield_is_a_fault) {
         lua_fixture_init(&fixture, 0);
-        expect("coroutine.yield(1)",
-               "fault(error)/yes: m.lua:9: a bare coroutine.yield in a handler: nobody resumes it (use troupe.await, or a coroutine "
-               "of your own)");
+        expect("coroutine.yield(1)", "fault(error)/yes: m.lua:9: a bare coroutine.yield in a handler: nobody resumes "
+                                     "it (use troupe.await, or a coroutine "
+                                     "of your own)");
         expect("return { coroutine.isyieldable(), select(2, coroutine.running()) }", "[false,true]");
         lua_fixture_deinit(&fixture);
 }
@@ -171,7 +180,8 @@ START_TEST(combinators_settle_as_their_parts_do) {
         expect("return troupe.race { later(500, 1), later(1, 2) }", "2");
         expect("return troupe.race { later(500, 1), fails(1) }", "fault(error)/yes: late");
         expect("return troupe.any { fails(1), later(9, 2) }", "2");
-        expect("local ok, e = pcall(troupe.await, troupe.any { fails(1), fails(2) }) return { e.code, #e.errors, e.errors[2].message }",
+        expect("local ok, e = pcall(troupe.await, troupe.any { fails(1), fails(2) }) return { e.code, #e.errors, "
+               "e.errors[2].message }",
                "[\"fault\",2,\"late\"]");
         expect("local ok, e = pcall(troupe.await, troupe.any {}) return { e.code, #e.errors }", "[\"fault\",0]");
         expect("local s = troupe.await(troupe.settled { later(1, 'v'), fails(1) })\n"
@@ -229,7 +239,8 @@ START_TEST(every_ticks_until_it_is_ended) {
                "stop() stop()\n"
                "return most",
                "1");
-        expect("troupe.every(1, function() error('tick', 0) end) troupe.await(troupe.sleep(10000))", "fault(error)/maybe: tick");
+        expect("troupe.every(1, function() error('tick', 0) end) troupe.await(troupe.sleep(10000))",
+               "fault(error)/maybe: tick");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -238,8 +249,9 @@ START_TEST(every_does_not_hold_up_a_stop) {
         struct tr_target *target;
 
         lua_fixture_init(&fixture, 0);
-        lua_fixture_module(&fixture, "m", "local A = troupe.actor 'A' function A:init() troupe.every(1, function() end) end\n"
-                                          "function A.on:hi() end");
+        lua_fixture_module(&fixture, "m",
+                           "local A = troupe.actor 'A' function A:init() troupe.every(1, function() end) end\n"
+                           "function A.on:hi() end");
         target = lua_fixture_spawn(&fixture, "m", NULL);
         ck_assert_answer(&fixture, target, "hi", "null");
         target->ops->stop(target, TR_STOP_ASKED, TR_NEVER);

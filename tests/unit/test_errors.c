@@ -7,7 +7,8 @@
 #define SUITE_TIMEOUT_S 120
 #include "tests/unit/suite.h"
 
-/* What becomes of an error that reaches the top of a handler, whatever was raised; and what brings Lua itself into trouble. */
+/* What becomes of an error that reaches the top of a handler, whatever was raised; and what brings Lua itself into
+ * trouble. */
 
 static struct lua_fixture fixture;
 
@@ -46,8 +47,9 @@ START_TEST(a_text_is_the_message) {
         expect("error('it broke', 0)", "fault(error)/yes: it broke");
         expect("error('it broke')", "fault(error)/yes: m.lua:4: it broke");
         expect("local t = nil; return t.x", "fault(error)/yes: m.lua:4: attempt to index a nil value (local 't')");
-        expect("return unknown", "fault(error)/yes: m.lua:4: the global `unknown` was never set: values set in main exist in the "
-                                 "program alone and belong in a module or in the actor's fields");
+        expect("return unknown",
+               "fault(error)/yes: m.lua:4: the global `unknown` was never set: values set in main exist in the "
+               "program alone and belong in a module or in the actor's fields");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -151,7 +153,8 @@ START_TEST(an_uncaught_rejection_is_a_fault_with_what_it_was) {
 
         lua_fixture_init(&fixture, 0);
         asked = failed("troupe.send(troupe.me(), 'x', print)");
-        ck_assert_str_eq(asked->text, "fault(error)/yes: a message may not carry a function: `argument 1` is a function");
+        ck_assert_str_eq(asked->text,
+                         "fault(error)/yes: a message may not carry a function: `argument 1` is a function");
         ck_assert_int_eq(asked->failure->code, TR_CODE_FAULT);
         lua_asked_unref(asked);
         expect("local ok, e = pcall(troupe.send, troupe.me(), 'x', print) return { e.code, e.ran, e.path }",
@@ -162,11 +165,14 @@ END_TEST
 
 START_TEST(errors_in_close_and_in_handlers_of_errors_are_errors) {
         lua_fixture_init(&fixture, 0);
-        expect("local c <close> = setmetatable({}, { __close = function() error('in close', 0) end })", "fault(error)/yes: in close");
+        expect("local c <close> = setmetatable({}, { __close = function() error('in close', 0) end })",
+               "fault(error)/yes: in close");
         /* described before the variables are closed: the first error is the one that is told */
-        expect("local c <close> = setmetatable({}, { __close = function() error('in close', 0) end }) error('first', 0)",
+        expect("local c <close> = setmetatable({}, { __close = function() error('in close', 0) end }) error('first', "
+               "0)",
                "fault(error)/yes: first");
-        expect("return (select(2, pcall(function() local c <close> = setmetatable({}, { __close = function() error('c', 0) end })\n"
+        expect("return (select(2, pcall(function() local c <close> = setmetatable({}, { __close = function() "
+               "error('c', 0) end })\n"
                "error('e', 0) end)))",
                "\"c\"");
         expect("return select(2, xpcall(error, function(e) error(e) end, 'x'))", "\"error in error handling\"");
@@ -195,11 +201,14 @@ END_TEST
 START_TEST(recursion_without_end_is_an_error) {
         lua_fixture_init(&fixture, 0);
         expect("local function f(s) return (s:gsub('.', f)) end return f('x')", "fault(error)/yes: C stack overflow");
-        expect("local function f(n) return coroutine.wrap(function() return f(n + 1) end)() end return (pcall(f, 1))", "false");
-        expect("local function f() return setmetatable({}, { __index = function(_, k) return f()[k] end }) end return (pcall(function() "
+        expect("local function f(n) return coroutine.wrap(function() return f(n + 1) end)() end return (pcall(f, 1))",
+               "false");
+        expect("local function f() return setmetatable({}, { __index = function(_, k) return f()[k] end }) end return "
+               "(pcall(function() "
                "return f().x end))",
                "false");
-        expect("local t = setmetatable({}, {}) getmetatable(t).__index = t return (pcall(function() return t.x end))", "false");
+        expect("local t = setmetatable({}, {}) getmetatable(t).__index = t return (pcall(function() return t.x end))",
+               "false");
         expect("return (select(2, load(('('):rep(10000) .. '1' .. (')'):rep(10000))))", "\"C stack overflow\"");
         expect("return (select(2, load('return ' .. ('{'):rep(10000) .. ('}'):rep(10000))))", "\"C stack overflow\"");
         expect("local co co = coroutine.wrap(function() return co() end) return (pcall(co))", "false");
@@ -252,6 +261,7 @@ END_TEST
 
 suite_main("errors", a_text_is_the_message, a_fault_says_who_and_where, a_traceback_reaches_into_wrapped_coroutines,
            any_value_may_be_raised, what_cannot_be_sent_of_it_is_replaced_and_noted,
-           an_error_object_may_do_anything_when_it_is_asked_for_its_text, an_uncaught_rejection_is_a_fault_with_what_it_was,
-           errors_in_close_and_in_handlers_of_errors_are_errors, variables_are_closed_where_the_handler_faults,
-           recursion_without_end_is_an_error, coroutines_closed_inside_each_other_are_bounded, known_defects_do_no_harm);
+           an_error_object_may_do_anything_when_it_is_asked_for_its_text,
+           an_uncaught_rejection_is_a_fault_with_what_it_was, errors_in_close_and_in_handlers_of_errors_are_errors,
+           variables_are_closed_where_the_handler_faults, recursion_without_end_is_an_error,
+           coroutines_closed_inside_each_other_are_bounded, known_defects_do_no_harm);

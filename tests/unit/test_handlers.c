@@ -75,7 +75,8 @@ START_TEST(an_answer_that_cannot_be_sent_is_refused) {
         target = spawn("local A = troupe.actor 'A'\n"
                        "function A.on:bad() return { f = print } end\n"
                        "function A.on:good() return 1 end");
-        ck_assert_answer(&fixture, target, "bad", "not-sendable/yes: a message may not carry a function: `f` is a function");
+        ck_assert_answer(&fixture, target, "bad",
+                         "not-sendable/yes: a message may not carry a function: `f` is a function");
         ck_assert_answer(&fixture, target, "good", "1");
         tr_target_unref(target);
         lua_fixture_deinit(&fixture);
@@ -91,7 +92,8 @@ START_TEST(a_promise_is_answered_with_what_it_settles_to) {
 
         lua_fixture_init(&fixture, 0);
         lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B).sum)", "21");
-        lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B).none)", "no-such-handler/no: m:B has no handler `nothing`");
+        lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B).none)",
+                   "no-such-handler/no: m:B has no handler `nothing`");
         lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B).settled)", "[]");
         lua_fixture_deinit(&fixture);
 }
@@ -108,7 +110,8 @@ START_TEST(a_generated_constructor_takes_the_fields_in_order) {
         lua_expect(&fixture, before, "return all(1)", "[1,7,[1]]");
         lua_expect(&fixture, before, "return all(1, nil, 3)", "[1,7,3]");
         lua_expect(&fixture, before, "return all(1, false, 3)", "[1,false,3]");
-        lua_expect(&fixture, before, "return all()", "fault(error)/no: the field `a` has neither an argument nor a default");
+        lua_expect(&fixture, before, "return all()",
+                   "fault(error)/no: the field `a` has neither an argument nor a default");
         lua_expect(&fixture, before, "return all(1, 2, 3, 4)", "fault(error)/no: m:B takes 3 arguments, not 4");
         lua_fixture_deinit(&fixture);
 }
@@ -124,8 +127,10 @@ START_TEST(surplus_arguments_are_a_fault_of_the_constructor) {
         lua_fixture_init(&fixture, 0);
         lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B, 1, 2).sum)", "3");
         lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B, 1).sum)", "1");
-        lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B, 1, 2, 3).sum)", "fault(error)/no: m:B takes 2 arguments, not 3");
-        lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(C, 1).x)", "fault(error)/no: m:C takes 0 arguments, not 1");
+        lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B, 1, 2, 3).sum)",
+                   "fault(error)/no: m:B takes 2 arguments, not 3");
+        lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(C, 1).x)",
+                   "fault(error)/no: m:C takes 0 arguments, not 1");
         lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(D, 1, nil, nil).n)", "3");
         lua_fixture_deinit(&fixture);
 }
@@ -183,7 +188,8 @@ END_TEST
 
 START_TEST(a_declaration_made_later_is_refused) {
         lua_fixture_init(&fixture, 0);
-        lua_expect(&fixture, "", "troupe.actor 'B'", "fault(error)/yes: actor: `B` is not declared at the top level of a file");
+        lua_expect(&fixture, "", "troupe.actor 'B'",
+                   "fault(error)/yes: actor: `B` is not declared at the top level of a file");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -195,7 +201,8 @@ START_TEST(a_text_names_an_actor_in_its_own_vm) {
         lua_fixture_module(&fixture, "two", "troupe.actor 'A' troupe.actor 'B'");
         lua_fixture_module(&fixture, "none", "");
         target = lua_fixture_spawn(&fixture, "two", NULL);
-        ck_assert_end(&fixture, target, "not-found/no: the module `two` declares 2 actors: say which, as in `two:Name`");
+        ck_assert_end(&fixture, target,
+                      "not-found/no: the module `two` declares 2 actors: say which, as in `two:Name`");
         tr_target_unref(target);
         target = lua_fixture_spawn(&fixture, "two:C", NULL);
         ck_assert_end(&fixture, target, "not-found/no: the module `two` declares no actor `C`");
@@ -210,8 +217,9 @@ START_TEST(a_text_names_an_actor_in_its_own_vm) {
 }
 END_TEST
 
-suite_main("handlers", a_counter_counts, what_is_no_handler_is_refused_and_the_actor_lives, the_first_value_is_the_answer,
-           an_answer_that_cannot_be_sent_is_refused, a_promise_is_answered_with_what_it_settles_to,
-           a_generated_constructor_takes_the_fields_in_order, surplus_arguments_are_a_fault_of_the_constructor,
-           init_may_wait_and_comes_first, close_runs_last_and_knows_why, what_does_not_hold_together_does_not_load,
+suite_main("handlers", a_counter_counts, what_is_no_handler_is_refused_and_the_actor_lives,
+           the_first_value_is_the_answer, an_answer_that_cannot_be_sent_is_refused,
+           a_promise_is_answered_with_what_it_settles_to, a_generated_constructor_takes_the_fields_in_order,
+           surplus_arguments_are_a_fault_of_the_constructor, init_may_wait_and_comes_first,
+           close_runs_last_and_knows_why, what_does_not_hold_together_does_not_load,
            a_declaration_made_later_is_refused, a_text_names_an_actor_in_its_own_vm);

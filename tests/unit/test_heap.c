@@ -19,8 +19,11 @@ static char *answer(const char *before, const char *body, const char *argument) 
         struct tr_target *target;
         char *module = NULL, *text;
 
-        ck_assert_int_ge(asprintf(&module, "%s\nlocal A = troupe.actor 'A'\nfunction A.async:run(argument)\n%s\nend\n"
-                                           "function A.on:alive() return true end", before, body), 0);
+        ck_assert_int_ge(asprintf(&module,
+                                  "%s\nlocal A = troupe.actor 'A'\nfunction A.async:run(argument)\n%s\nend\n"
+                                  "function A.on:alive() return true end",
+                                  before, body),
+                         0);
         lua_fixture_module(&fixture, "m", module);
         free(module);
         target = lua_fixture_spawn(&fixture, "m:A", &options);
@@ -41,7 +44,9 @@ START_TEST(the_ceiling_is_a_fault) {
         expect("", "local t = {} for i = 1, 1e9 do t[i] = {} end", CEILING_FAULT);
         expect("", "local s = 'x' while true do s = s .. s end", CEILING_FAULT);
         expect("", "troupe.await(troupe.sleep(1)) local t = {} for i = 1, 1e9 do t[i] = {} end", CEILING_FAULT);
-        expect("", "troupe.every(1, function() local t = {} for i = 1, 1e9 do t[i] = {} end end) troupe.await(troupe.sleep(10000))",
+        expect("",
+               "troupe.every(1, function() local t = {} for i = 1, 1e9 do t[i] = {} end end) "
+               "troupe.await(troupe.sleep(10000))",
                "fault(heap)/maybe: the heap ceiling of 4M was reached");
         lua_fixture_deinit(&fixture);
 }
@@ -49,14 +54,17 @@ END_TEST
 
 START_TEST(catching_it_does_not_help) {
         lua_fixture_init(&fixture, 0);
-        expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end", "return pcall(fill)", CEILING_FAULT);
-        expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end", "while true do pcall(fill) end", CEILING_FAULT);
+        expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end", "return pcall(fill)",
+               CEILING_FAULT);
         expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end",
-               "local co = coroutine.wrap(function() while true do pcall(fill) end end) while true do pcall(co) end", CEILING_FAULT);
+               "while true do pcall(fill) end", CEILING_FAULT);
+        expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end",
+               "local co = coroutine.wrap(function() while true do pcall(fill) end end) while true do pcall(co) end",
+               CEILING_FAULT);
         expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end",
                "while true do pcall(string.gsub, ('x'):rep(100), '.', fill) end", CEILING_FAULT);
-        expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end", "while true do xpcall(fill, fill) end",
-               CEILING_FAULT);
+        expect("local function fill() local t = {} for i = 1, 1e9 do t[i] = {} end end",
+               "while true do xpcall(fill, fill) end", CEILING_FAULT);
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -144,6 +152,6 @@ START_TEST(an_answer_that_does_not_fit_rejects_its_promise) {
 }
 END_TEST
 
-suite_main("heap", the_ceiling_is_a_fault, catching_it_does_not_help, garbage_does_not_count, what_could_never_fit_is_an_error,
-           a_module_reaches_it_too, a_ceiling_that_holds_no_vm_fails_the_spawn, a_message_that_does_not_fit_is_refused,
-           an_answer_that_does_not_fit_rejects_its_promise);
+suite_main("heap", the_ceiling_is_a_fault, catching_it_does_not_help, garbage_does_not_count,
+           what_could_never_fit_is_an_error, a_module_reaches_it_too, a_ceiling_that_holds_no_vm_fails_the_spawn,
+           a_message_that_does_not_fit_is_refused, an_answer_that_does_not_fit_rejects_its_promise);

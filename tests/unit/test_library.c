@@ -8,14 +8,14 @@
 
 static struct lua_fixture fixture;
 
-#define ECHO                                                                             \
-        "local Echo = troupe.actor 'Echo'\n"                                             \
-        "function Echo:init(a, b) self.a, self.b = a, b end\n"                           \
-        "function Echo.on:both() return { self.a, self.b } end\n"                        \
-        "function Echo.on:echo(...) return ... end\n"                                    \
-        "function Echo.on:count(...) return select('#', ...) end\n"                      \
-        "function Echo.on:whoami() return troupe.whoami() end\n"                         \
-        "function Echo.on:me() return troupe.me() end\n"                                 \
+#define ECHO                                                        \
+        "local Echo = troupe.actor 'Echo'\n"                        \
+        "function Echo:init(a, b) self.a, self.b = a, b end\n"      \
+        "function Echo.on:both() return { self.a, self.b } end\n"   \
+        "function Echo.on:echo(...) return ... end\n"               \
+        "function Echo.on:count(...) return select('#', ...) end\n" \
+        "function Echo.on:whoami() return troupe.whoami() end\n"    \
+        "function Echo.on:me() return troupe.me() end\n"            \
         "local function caught(f, ...) local ok, e = pcall(f, ...) return { e.code, e.message, e.ran } end\n"
 
 static void expect(const char *body, const char *expected) {
@@ -24,27 +24,32 @@ static void expect(const char *body, const char *expected) {
 
 START_TEST(messages_are_sent_two_ways) {
         lua_fixture_init(&fixture, 0);
-        expect("local e = troupe.spawn(Echo) return troupe.all { troupe.ask(e.echo, 1), troupe.ask(e, 'echo', 2), troupe.ask(e.count),\n"
+        expect("local e = troupe.spawn(Echo) return troupe.all { troupe.ask(e.echo, 1), troupe.ask(e, 'echo', 2), "
+               "troupe.ask(e.count),\n"
                "  troupe.ask(e.count, nil, nil), troupe.ask(e, 'count', nil) }",
                "[1,2,0,2,1]");
-        expect("local e = troupe.spawn(Echo) return { select('#', troupe.send(e.echo, 1)), troupe.await(troupe.ask(e.me)) == e }", "[0,true]");
+        expect("local e = troupe.spawn(Echo) return { select('#', troupe.send(e.echo, 1)), "
+               "troupe.await(troupe.ask(e.me)) == e }",
+               "[0,true]");
         expect("return caught(troupe.send, 42)", "[\"bad-request\",\"send: 42 is not a message or a handle\",\"no\"]");
-        expect("return caught(troupe.ask, troupe.me())", "[\"bad-request\",\"ask: nil is not the name of a handler\",\"no\"]");
+        expect("return caught(troupe.ask, troupe.me())",
+               "[\"bad-request\",\"ask: nil is not the name of a handler\",\"no\"]");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
 
 START_TEST(order_is_kept) {
         lua_fixture_init(&fixture, 0);
-        lua_expect(&fixture,
-                   "local B = troupe.actor 'B'\n"
-                   "function B:init() self.last, self.wrong = 0, 0 end\n"
-                   "function B.on:next(n) if n ~= self.last + 1 then self.wrong = self.wrong + 1 end self.last = n end\n"
-                   "function B.on:report() return { self.last, self.wrong } end",
-                   "local b = troupe.spawn(B)\n"
-                   "for i = 1, 1000 do troupe.send(b.next, i) end\n"
-                   "return troupe.ask(b.report)",
-                   "[1000,0]");
+        lua_expect(
+                &fixture,
+                "local B = troupe.actor 'B'\n"
+                "function B:init() self.last, self.wrong = 0, 0 end\n"
+                "function B.on:next(n) if n ~= self.last + 1 then self.wrong = self.wrong + 1 end self.last = n end\n"
+                "function B.on:report() return { self.last, self.wrong } end",
+                "local b = troupe.spawn(B)\n"
+                "for i = 1, 1000 do troupe.send(b.next, i) end\n"
+                "return troupe.ask(b.report)",
+                "[1000,0]");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -53,7 +58,8 @@ START_TEST(a_full_mailbox_is_told_at_once) {
         lua_fixture_init(&fixture, 0);
         expect("local e = troupe.spawn(Echo, nil, nil, { mailbox = 10 })\n"
                "local sent, err = 0\n"
-               "for i = 1, 1000000 do local ok, x = pcall(troupe.send, e.echo, i) if ok then sent = sent + 1 else err = x break end end\n"
+               "for i = 1, 1000000 do local ok, x = pcall(troupe.send, e.echo, i) if ok then sent = sent + 1 else err "
+               "= x break end end\n"
                "return { err.code, err.ran, sent >= 10 }",
                "[\"mailbox-full\",\"no\",true]");
         expect("local e = troupe.spawn(Echo, nil, nil, { mailbox_bytes = 100 })\n"
@@ -107,7 +113,8 @@ START_TEST(stop_within_a_time_ends_in_a_kill) {
                    "local _, e = pcall(troupe.await, p)\n"
                    "return { e.code, select(2, pcall(troupe.await, troupe.done(b))).code }",
                    "[\"killed\",\"killed\"]");
-        expect("return caught(troupe.stop, troupe.me(), { whithin = 5 })", "[\"bad-request\",\"stop: there is no option `whithin`\",\"no\"]");
+        expect("return caught(troupe.stop, troupe.me(), { whithin = 5 })",
+               "[\"bad-request\",\"stop: there is no option `whithin`\",\"no\"]");
         expect("return caught(troupe.stop, troupe.me(), { within = 0 })[1]", "\"bad-request\"");
         expect("return caught(troupe.stop, 42)", "[\"bad-request\",\"stop: 42 is not a handle\",\"no\"]");
         lua_fixture_deinit(&fixture);
@@ -118,14 +125,18 @@ START_TEST(options_are_told_from_arguments_by_counting) {
         lua_fixture_init(&fixture, 0);
         expect("return troupe.ask(troupe.spawn(Echo, 1, { name = 'x' }).both)", "[1,{\"name\":\"x\"}]");
         expect("return troupe.ask(troupe.spawn(Echo, 1, 2, { name = 'x' }).both)", "[1,2]");
-        expect("local w = troupe.await(troupe.ask(troupe.spawn(Echo, 1, 2, { name = 'x', heap = '4M' }).whoami)) return { w.name, w.module, w.actor }",
+        expect("local w = troupe.await(troupe.ask(troupe.spawn(Echo, 1, 2, { name = 'x', heap = '4M' }).whoami)) "
+               "return { w.name, w.module, w.actor }",
                "[\"x\",\"m\",\"Echo\"]");
         expect("return troupe.ask(troupe.spawn(Echo, 1, troupe.options { name = 'x' }).both)", "[1]");
         expect("return troupe.ask(troupe.spawn('m:Echo', 1, 2).both)", "[1,2]");
         expect("return troupe.ask(troupe.spawn('m:Echo', 1, { name = 'x' }).both)", "[1,{\"name\":\"x\"}]");
         expect("return troupe.ask(troupe.spawn('m:Echo', 1, 2, troupe.options { name = 'x' }).both)", "[1,2]");
-        lua_expect(&fixture, "local V = troupe.actor 'V' function V:init(...) self.n = select('#', ...) end function V.on:n() return self.n end",
-                   "return troupe.all { troupe.ask(troupe.spawn(V, { name = 'x' }).n), troupe.ask(troupe.spawn(V, troupe.options { name = 'x' }).n) }",
+        lua_expect(&fixture,
+                   "local V = troupe.actor 'V' function V:init(...) self.n = select('#', ...) end function V.on:n() "
+                   "return self.n end",
+                   "return troupe.all { troupe.ask(troupe.spawn(V, { name = 'x' }).n), troupe.ask(troupe.spawn(V, "
+                   "troupe.options { name = 'x' }).n) }",
                    "[1,0]");
         lua_fixture_deinit(&fixture);
 }
@@ -133,9 +144,11 @@ END_TEST
 
 START_TEST(options_are_refused_by_name) {
         lua_fixture_init(&fixture, 0);
-        expect("return caught(troupe.spawn, Echo, 1, 2, { heep = 1 })", "[\"bad-request\",\"spawn: there is no option `heep`\",\"no\"]");
+        expect("return caught(troupe.spawn, Echo, 1, 2, { heep = 1 })",
+               "[\"bad-request\",\"spawn: there is no option `heep`\",\"no\"]");
         expect("return caught(troupe.spawn, Echo, 1, 2, { heap = '1X' })",
-               "[\"bad-request\",\"spawn: the option `heap` wants a size above 0: bytes, or text like \"64M\"\",\"no\"]");
+               "[\"bad-request\",\"spawn: the option `heap` wants a size above 0: bytes, or text like "
+               "\"64M\"\",\"no\"]");
         expect("return caught(troupe.spawn, Echo, 1, 2, { heap = '2G' })[1]", "\"bad-request\"");
         expect("return caught(troupe.spawn, Echo, 1, 2, { mailbox = 0 })",
                "[\"bad-request\",\"spawn: the option `mailbox` wants a whole number above 0\",\"no\"]");
@@ -143,7 +156,8 @@ START_TEST(options_are_refused_by_name) {
         expect("return caught(troupe.spawn, Echo, 1, 2, { detach = 1 })[1]", "\"bad-request\"");
         expect("return caught(troupe.spawn, Echo, 1, 2, { publish = 'a/b' })[1]", "\"bad-request\"");
         expect("return caught(troupe.spawn, Echo, 1, 2, { name = 'two\\nlines' })[1]", "\"bad-request\"");
-        expect("return caught(troupe.spawn, Echo, 1, 2, { [1] = 2 })", "[\"bad-request\",\"spawn: there is no option `1`\",\"no\"]");
+        expect("return caught(troupe.spawn, Echo, 1, 2, { [1] = 2 })",
+               "[\"bad-request\",\"spawn: there is no option `1`\",\"no\"]");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -164,9 +178,11 @@ START_TEST(names_are_published_and_found) {
         expect("local e = troupe.spawn(Echo, 1, 2, { publish = 'e' })\n"
                "local taken = caught(troupe.spawn, Echo, 1, 2, { publish = 'e' })\n"
                "troupe.publish('second', e)\n"
-               "local found = { troupe.find 'e' == e, troupe.find 'second' == e, troupe.find 'none' == nil, select('#', troupe.find 'none') }\n"
+               "local found = { troupe.find 'e' == e, troupe.find 'second' == e, troupe.find 'none' == nil, "
+               "select('#', troupe.find 'none') }\n"
                "troupe.unpublish 'second'\n"
-               "return { taken[1], found, troupe.find 'second' == nil, caught(troupe.unpublish, 'second')[1], caught(troupe.publish, 'e', e)[1] }",
+               "return { taken[1], found, troupe.find 'second' == nil, caught(troupe.unpublish, 'second')[1], "
+               "caught(troupe.publish, 'e', e)[1] }",
                "[\"taken\",[true,true,true,1],true,\"not-found\",\"taken\"]");
         expect("return caught(troupe.find, 'a/b')", "[\"bad-request\",\"find: \"a/b\" is not a name\",\"no\"]");
         /* free at once */
@@ -180,7 +196,8 @@ END_TEST
 START_TEST(actors_beyond_the_limit_are_refused_until_one_ends) {
         lua_fixture_init(&fixture, 0);
         expect("local all, err = {}\n"
-               "for i = 1, 1000 do local ok, e = pcall(troupe.spawn, Echo) if not ok then err = e break end all[i] = e end\n"
+               "for i = 1, 1000 do local ok, e = pcall(troupe.spawn, Echo) if not ok then err = e break end all[i] = e "
+               "end\n"
                "troupe.stop(all[1]) troupe.await(troupe.done(all[1]))\n"
                "local again = troupe.spawn(Echo)\n"
                "return { err.code, #all > 200, troupe.await(troupe.ask(again.echo, 'alive')) }",
@@ -197,7 +214,8 @@ START_TEST(log_takes_a_level_and_a_format) {
 }
 END_TEST
 
-suite_main("library", messages_are_sent_two_ways, order_is_kept, a_full_mailbox_is_told_at_once, who_has_stopped_is_not_running,
-           done_tells_how_it_ended, stop_within_a_time_ends_in_a_kill, options_are_told_from_arguments_by_counting,
-           options_are_refused_by_name, what_is_no_actor_is_refused, names_are_published_and_found,
-           actors_beyond_the_limit_are_refused_until_one_ends, log_takes_a_level_and_a_format);
+suite_main("library", messages_are_sent_two_ways, order_is_kept, a_full_mailbox_is_told_at_once,
+           who_has_stopped_is_not_running, done_tells_how_it_ended, stop_within_a_time_ends_in_a_kill,
+           options_are_told_from_arguments_by_counting, options_are_refused_by_name, what_is_no_actor_is_refused,
+           names_are_published_and_found, actors_beyond_the_limit_are_refused_until_one_ends,
+           log_takes_a_level_and_a_format);

@@ -31,15 +31,20 @@ static void path_of(char *ret_path, size_t size, const char *name) {
 
 START_TEST(a_module_runs_once_per_vm) {
         lua_fixture_init(&fixture, 0);
-        lua_fixture_module(&fixture, "state", "local M = { n = 0 } function M.next() M.n = M.n + 1 return M.n end return M");
+        lua_fixture_module(&fixture, "state",
+                           "local M = { n = 0 } function M.next() M.n = M.n + 1 return M.n end return M");
         lua_fixture_module(&fixture, "nothing", "count = (rawget(_G, 'count') or 0) + 1");
-        expect("return { require 'state'.next(), require 'state'.next(), require 'state' == package.loaded.state }", "[1,2,true]");
+        expect("return { require 'state'.next(), require 'state'.next(), require 'state' == package.loaded.state }",
+               "[1,2,true]");
         expect("return { require 'nothing', require 'nothing', count }", "[true,true,1]");
-        lua_expect(&fixture, "local state = require 'state' local B = troupe.actor 'B' function B.on:next() return state.next() end",
-                   "local b, c = troupe.spawn(B), troupe.spawn(B)\n"
-                   "return troupe.all { troupe.ask(b.next), troupe.ask(b.next), troupe.ask(c.next) }",
-                   "[1,2,1]");
-        expect("return { pcall(require, 'troupe') == true, require 'troupe' == troupe, require 'string' == string }", "[true,true,true]");
+        lua_expect(
+                &fixture,
+                "local state = require 'state' local B = troupe.actor 'B' function B.on:next() return state.next() end",
+                "local b, c = troupe.spawn(B), troupe.spawn(B)\n"
+                "return troupe.all { troupe.ask(b.next), troupe.ask(b.next), troupe.ask(c.next) }",
+                "[1,2,1]");
+        expect("return { pcall(require, 'troupe') == true, require 'troupe' == troupe, require 'string' == string }",
+               "[true,true,true]");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -74,7 +79,8 @@ END_TEST
 
 START_TEST(one_that_fails_may_be_tried_again) {
         lua_fixture_init(&fixture, 0);
-        lua_fixture_module(&fixture, "half", "troupe.actor 'A' if not rawget(_G, 'works') then error('half way', 0) end return 'whole'");
+        lua_fixture_module(&fixture, "half",
+                           "troupe.actor 'A' if not rawget(_G, 'works') then error('half way', 0) end return 'whole'");
         expect("local ok, e = pcall(require, 'half')\n"
                "local ok2, e2 = pcall(require, 'half')\n"
                "works = true\n"
@@ -86,16 +92,21 @@ END_TEST
 
 START_TEST(what_does_not_load_says_why) {
         lua_fixture_init(&fixture, 0);
-        check_load("syntax", "local x = = 1", "load/no: the module `syntax` failed to load: syntax.lua:1: unexpected symbol near '='");
+        check_load("syntax", "local x = = 1",
+                   "load/no: the module `syntax` failed to load: syntax.lua:1: unexpected symbol near '='");
         check_load("raises", "error('no', 0)", "load/no: the module `raises` failed to load: no");
-        check_load("object", "error {}", "load/no: the module `object` failed to load: (error object is a table value)");
-        check_load("itself", "require 'itself'", "load/no: the module `itself` failed to load: the module `itself` requires itself (itself.lua)");
+        check_load("object", "error {}",
+                   "load/no: the module `object` failed to load: (error object is a table value)");
+        check_load("itself", "require 'itself'",
+                   "load/no: the module `itself` failed to load: the module `itself` requires itself (itself.lua)");
         lua_fixture_module(&fixture, "ping", "require 'pong'");
         check_load("pong", "require 'ping'",
-                   "load/no: the module `pong` failed to load: the module `ping` failed to load: the module `pong` requires itself "
+                   "load/no: the module `pong` failed to load: the module `ping` failed to load: the module `pong` "
+                   "requires itself "
                    "(pong.lua)");
         check_load("outer", "require 'missing'",
-                   "load/no: the module `outer` failed to load: there is no module `missing`; tried: missing.lua, missing/init.lua");
+                   "load/no: the module `outer` failed to load: there is no module `missing`; tried: missing.lua, "
+                   "missing/init.lua");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -136,7 +147,8 @@ START_TEST(what_others_may_write_is_refused) {
         ck_assert_int_eq(chmod(path, 0644), 0);
         expect("return require 'open'", "1");
         ck_assert_int_eq(chmod(fixture.directory, 0777), 0);
-        snprintf(path, sizeof(path), "load/no: the module `open` is not loaded: others than root and the daemon's own user may write %s",
+        snprintf(path, sizeof(path),
+                 "load/no: the module `open` is not loaded: others than root and the daemon's own user may write %s",
                  fixture.directory);
         check_load("open", "return 1", path);
         ck_assert_int_eq(chmod(fixture.directory, 0700), 0);
@@ -182,13 +194,16 @@ END_TEST
 START_TEST(nothing_is_started_or_reached_at_the_top_level) {
         lua_fixture_init(&fixture, 0);
         check_load("spawns", "local A = troupe.actor 'A' troupe.spawn(A)",
-                   "load/no: the module `spawns` failed to load: spawn: not at the top level of a file (spawns.lua): every VM that loads it "
+                   "load/no: the module `spawns` failed to load: spawn: not at the top level of a file (spawns.lua): "
+                   "every VM that loads it "
                    "would do it again, without end");
         check_load("sends", "troupe.send(troupe.me(), 'x')",
-                   "load/no: the module `sends` failed to load: send: not at the top level of a file (sends.lua): every VM that loads it "
+                   "load/no: the module `sends` failed to load: send: not at the top level of a file (sends.lua): "
+                   "every VM that loads it "
                    "would do it again, without end");
         check_load("asks", "coroutine.wrap(function() troupe.ask(troupe.me(), 'x') end)()",
-                   "load/no: the module `asks` failed to load: ask: not at the top level of a file (asks.lua): every VM that loads it "
+                   "load/no: the module `asks` failed to load: ask: not at the top level of a file (asks.lua): every "
+                   "VM that loads it "
                    "would do it again, without end");
         lua_fixture_module(&fixture, "late", "return { send = function() troupe.send(troupe.me(), 'x') end }");
         expect("require 'late'.send() return 1", "1");

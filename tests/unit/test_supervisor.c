@@ -227,24 +227,31 @@ START_TEST(pauses_double_and_nothing_starts_before_its_time) {
 END_TEST
 
 START_TEST(a_published_name_moves_along) {
-        struct tr_target *first, *second;
+        struct tr_target *first, *second, *third;
 
         set_up();
         configure("counter", "counter", TR_RESTART_ON_FAULT);
+        configure("other", "other", TR_RESTART_NEVER);
         start();
         run_until_ready();
         first = find("counter");
         ck_assert_int_eq(tr_target_send(first, fake_message(NULL, 0, "fault", 0)), TR_POST_OK);
         run_until_line();
         ck_assert_str_eq(line + strlen(line) - 3, " ms");
-        ck_assert_ptr_null(find("counter"));
+        /* meanwhile it leads to the one that has ended, and nobody else gets it */
+        second = find("counter");
+        ck_assert_ptr_eq(second, first);
+        tr_target_unref(second);
+        second = find("other");
+        ck_assert_int_eq(tr_registry_publish(&system_->registry, "counter", 7, second, NULL, NULL), TR_REGISTRY_TAKEN);
         pass_pause();
         run_once();
-        second = find("counter");
-        ck_assert_ptr_nonnull(second);
-        ck_assert(!tr_handle_equal(&first->handle, &second->handle));
+        third = find("counter");
+        ck_assert_ptr_ne(third, first);
+        ck_assert(!tr_target_has_ended(third));
         tr_target_unref(first);
         tr_target_unref(second);
+        tr_target_unref(third);
         tear_down();
 }
 END_TEST
@@ -256,8 +263,10 @@ START_TEST(a_long_run_is_forgiven) {
         configure("counter", "counter", TR_RESTART_ON_FAULT);
         start();
         for (int round = 0; round < 3; round++) {
-                while (!(target = find("counter")))
+                while (tr_target_has_ended(target = find("counter"))) {
+                        tr_target_unref(target);
                         run_once();
+                }
                 if (round == 2)
                         atomic_fetch_add(&now_ns, 10 * TR_NS_PER_S);
                 ck_assert_int_eq(tr_target_send(target, fake_message(NULL, 0, "fault", 0)), TR_POST_OK);
@@ -312,6 +321,7 @@ START_TEST(restart_says_who_comes_back) {
                         assert_pause(200);
                 } else {
                         ck_assert_ptr_nonnull(strstr(line, "; it is not started again"));
+                        ck_assert(!tr_registry_is_held(&system_->registry, "counter", 7));
                         atomic_fetch_add(&now_ns, 3600 * TR_NS_PER_S);
                         run_once();
                         ck_assert_int_eq(atomic_load(&shared.opened), 1);

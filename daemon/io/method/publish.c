@@ -11,7 +11,7 @@
 #include "daemon/core/target.h"
 
 static struct tr_failure *publish(struct tr_target *target, const char *name, size_t len) {
-        switch (tr_registry_publish(&target->system->registry, name, len, target, NULL)) {
+        switch (tr_registry_publish(&target->system->registry, name, len, target, NULL, NULL)) {
         case 0:
                 return NULL;
         case TR_REGISTRY_TAKEN:
