@@ -2,7 +2,8 @@
 /*
  * Draining goes in rounds: all actors that are there are told to stop, and each is asked when it has ended. When the
  * last answer of a round has come another begins, because an actor that was being started when the first began may have
- * come since; the round that finds nobody is the last.
+ * come since; the round that finds nobody is the last. Those who have a supervisor are left to it, and to the next round
+ * where it could not see to them.
  *
  * A watch is told last of all that an actor owes, so when a round is over everybody has been answered.
  */
@@ -16,6 +17,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/core/actor.h"
+#include "daemon/core/session.h"
 #include "daemon/io/loop.h"
 
 /* Where memory is short at the end, it may be there again when some actors have ended. */
@@ -111,12 +113,12 @@ static void name_stuck(struct tr_target *target) {
         tr_log_with(TR_LOG_WARNING, &context, "the actor is stuck in a C function; nothing waits for it");
 }
 
-/* One round over the actors of the list. Answers how many are not stuck, or -ENOMEM. */
+/* One round over the actors of the list. Answers how many were told, or -ENOMEM. */
 static int drain_actors(struct tr_drain *drain, struct tr_target **targets, size_t count) {
         int alive = 0;
 
         for (size_t i = 0; i < count; i++) {
-                if (!tr_actor_of(targets[i]) || is_stuck(targets[i]))
+                if (!tr_actor_of(targets[i]) || is_stuck(targets[i]) || tr_session_is_supervised(targets[i]))
                         continue;
                 alive++;
                 drain_stop(drain, targets[i]);

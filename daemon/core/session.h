@@ -25,6 +25,8 @@ struct tr_session {
         struct tr_list members; /* targets, by session_link */
         struct tr_list stopped; /* members that were told to stop when it ended */
         uint32_t count;
+        struct tr_target *owner;            /* of an inner session, until it has ended; borrowed */
+        struct tr_session *dissolved_into;  /* an inner session whose owner has ended: where those go that join it late; strong */
         /* Called once, on the thread where the last member left after the end, or in tr_session_end(); no lock is held. */
         void (*on_empty)(void *userdata);
         void *userdata;
@@ -40,7 +42,21 @@ struct tr_session *tr_session_of(struct tr_target *target);
 void tr_session_join(struct tr_session *session, struct tr_target *target);
 /* Moves it to the daemon's own session. Nothing where it has ended. */
 void tr_session_detach(struct tr_target *target);
+/* It has ended. Who is left in its inner session goes to the one that it leaves, and is stopped. */
 void tr_session_leave(struct tr_target *target);
+
+/*
+ * Inner sessions: what a supervisor starts is in one of its own, which belongs to the session that the supervisor is in at the
+ * time, and ends with the supervisor and not before.
+ */
+
+/* A new reference to that of an actor, made where there is none; the daemon's session where the actor has left its own. NULL: out of
+ * memory. */
+struct tr_session *tr_session_inside(struct tr_target *owner);
+/* Whether it is for its supervisor to stop it. */
+bool tr_session_is_supervised(struct tr_target *target);
+/* A new reference to the session a target is in, all inner ones looked through; or NULL. */
+struct tr_session *tr_session_around(struct tr_target *target);
 
 /* Stops all members orderly; killed after grace_ns. on_empty may be NULL. */
 void tr_session_end(struct tr_session *session, enum tr_stop_reason reason, uint64_t grace_ns, void (*on_empty)(void *userdata),

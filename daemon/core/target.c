@@ -67,6 +67,7 @@ int tr_target_init(struct tr_target *target, const struct tr_target_ops *ops, st
 }
 
 void tr_target_deinit(struct tr_target *target) {
+        tr_session_unref(target->inner);
         tr_failure_unref(target->failure);
         free(target->label);
         free(target->actor);
@@ -254,7 +255,7 @@ static uint32_t target_write_common(struct tr_target *target, bool plain, struct
                 pairs++;
         }
 
-        struct tr_session *session = tr_session_of(target);
+        struct tr_session *session = tr_session_around(target);
         if (session) {
                 tr_write_text(writer, "session");
                 tr_write_text(writer, session->name);

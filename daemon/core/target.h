@@ -72,6 +72,7 @@ struct tr_target {
 
         /* The session's. Guarded by the system's session lock. */
         struct tr_session *session; /* NULL once it has ended */
+        struct tr_session *inner;   /* of what it supervises, strong; NULL: none */
         struct tr_list session_link;
 
         struct tr_lock lock; /* nothing else is acquired under it */

@@ -276,49 +276,6 @@ START_TEST(so_many_actors_and_no_more) {
 }
 END_TEST
 
-static bool flag_is_set(void *userdata) {
-        return atomic_load((_Atomic bool *)userdata);
-}
-
-static void set_flag(void *userdata) {
-        atomic_store((_Atomic bool *)userdata, true);
-}
-
-START_TEST(a_session_ends_with_its_members_but_not_the_detached) {
-        static _Atomic bool empty;
-        struct tr_session *session = tr_session_new(fake.system);
-        struct tr_target *targets[3];
-        for (uint64_t i = 0; i < 3; i++) {
-                struct tr_actor_options options = { .actor = "worker" };
-                struct tr_message *init = fake_message(&asker, i, "init", 0);
-                init->kind = TR_MESSAGE_INIT;
-                ck_assert_ptr_null(tr_actor_spawn(fake.system, session, &options, init, &targets[i], NULL));
-        }
-        fake_asker_wait(&asker, 3);
-        tr_session_detach(targets[1]);
-        atomic_store(&empty, false);
-        tr_session_end(session, TR_STOP_SESSION, TR_NEVER, set_flag, &empty);
-        fake_system_run_until(&fake, flag_is_set, &empty);
-        ck_assert(tr_target_has_ended(targets[0]));
-        ck_assert(!tr_target_has_ended(targets[1]));
-        ck_assert(tr_target_has_ended(targets[2]));
-
-        /* Who joins an ending session is stopped as well. */
-        struct tr_actor_options options = { .actor = "worker" };
-        struct tr_message *init = fake_message(NULL, 0, "init", 0);
-        init->kind = TR_MESSAGE_INIT;
-        struct tr_target *late;
-        ck_assert_ptr_null(tr_actor_spawn(fake.system, session, &options, init, &late, NULL));
-        watch(late, 10);
-        fake_system_run_until_outcomes(&fake, &asker, 4);
-        ck_assert(outcome(10)->resolved);
-        tr_target_unref(late);
-        for (int i = 0; i < 3; i++)
-                tr_target_unref(targets[i]);
-        tr_session_unref(session);
-}
-END_TEST
-
 START_TEST(watching_with_deadlines_leaves_nothing_behind) {
         struct tr_target *target = fake_spawn(&fake, "worker", NULL);
         struct tr_failure *failure = tr_failure_new(TR_CODE_TIMEOUT, "too late");
@@ -468,7 +425,6 @@ int main(void) {
         tcase_add_test(actors, messages_queue_while_it_starts);
         tcase_add_test(actors, a_bound_on_handlers_in_progress_holds_back_messages_only);
         tcase_add_test(actors, so_many_actors_and_no_more);
-        tcase_add_test(actors, a_session_ends_with_its_members_but_not_the_detached);
         tcase_add_test(actors, watching_with_deadlines_leaves_nothing_behind);
         tcase_add_test(actors, a_slow_handler_is_reported_at_doubling_times);
         tcase_add_test(actors, per_sender_order);

@@ -132,6 +132,29 @@ START_TEST(who_is_busy_is_waited_for) {
 }
 END_TEST
 
+START_TEST(who_has_a_supervisor_is_left_to_it) {
+        struct tr_target *owner, *member;
+        struct tr_session *inner;
+
+        set_up();
+        owner = spawn_busy("block");
+        inner = tr_session_inside(owner);
+        member = spawn(inner);
+        tr_session_unref(inner);
+        tr_drain_start(drain, TR_NEVER);
+        ck_assert(tr_mailbox_is_closed(&tr_actor_of(owner)->mailbox));
+        ck_assert(!tr_mailbox_is_closed(&tr_actor_of(member)->mailbox));
+        sem_post(&shared.go);
+        ck_assert_int_eq(tr_loop_run(loop), 0);
+        ck_assert_int_eq(atomic_load(&shared.closed), 2);
+        ck_assert(tr_target_has_ended(member));
+        tr_target_unref(owner);
+        tr_target_unref(member);
+        tr_drain_free(tr_steal(drain));
+        tear_down(0);
+}
+END_TEST
+
 static void assert_killed(struct tr_target *target) {
         struct tr_failure *failure = tr_target_failure(target);
 
@@ -185,4 +208,5 @@ START_TEST(who_is_stuck_is_named_and_not_waited_for) {
 END_TEST
 
 suite_main("drain", nobody_is_there, all_sessions_end_orderly, who_is_busy_is_waited_for,
-           past_the_grace_they_are_killed, in_a_hurry_they_are_killed, who_is_stuck_is_named_and_not_waited_for);
+           who_has_a_supervisor_is_left_to_it, past_the_grace_they_are_killed, in_a_hurry_they_are_killed,
+           who_is_stuck_is_named_and_not_waited_for);

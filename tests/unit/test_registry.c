@@ -250,6 +250,7 @@ START_TEST(names_without_memory) {
 }
 END_TEST
 
-suite_main("registry", a_name_of_its_own_goes_with_the_target, a_kept_name_moves_in_one_step, a_kept_name_outlives_what_it_led_to,
-           a_name_can_be_kept_before_it_leads_anywhere, who_ends_keeps_nothing, a_start_without_one_of_its_names_keeps_none,
-           anybody_who_may_unpublish_frees_a_kept_name, names_without_memory);
+suite_main("registry", a_name_of_its_own_goes_with_the_target, a_kept_name_moves_in_one_step,
+           a_kept_name_outlives_what_it_led_to, a_name_can_be_kept_before_it_leads_anywhere, who_ends_keeps_nothing,
+           a_start_without_one_of_its_names_keeps_none, anybody_who_may_unpublish_frees_a_kept_name,
+           names_without_memory);
