@@ -2,7 +2,6 @@
 /* The queue of the log and its writer. Each test is a process of its own, with standard error in a file or a pipe. */
 #include "config.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "tests/unit/suite.h"
 
 static int file = -1;
 
@@ -285,27 +285,7 @@ START_TEST(names_are_read_exactly) {
 }
 END_TEST
 
-int main(void) {
-        Suite *suite = suite_create("log");
-        TCase *tests = tcase_create("queue");
-        SRunner *runner;
-        int failed;
-
-        tcase_add_test(tests, lines_go_out_at_once_without_a_writer);
-        tcase_add_test(tests, it_can_be_started_again);
-        tcase_add_test(tests, the_level_decides);
-        tcase_add_test(tests, each_threads_lines_stay_in_order);
-        tcase_add_test(tests, a_long_line_is_cut);
-        tcase_add_test(tests, a_full_queue_drops_and_counts);
-        tcase_add_test(tests, a_reader_that_does_not_read_does_not_hold_the_stop_up);
-        tcase_add_test(tests, the_hook_sees_what_is_logged);
-        tcase_add_test(tests, auto_is_json_where_nobody_watches);
-        tcase_add_test(tests, names_are_read_exactly);
-        tcase_set_timeout(tests, 30);
-        suite_add_tcase(suite, tests);
-        runner = srunner_create(suite);
-        srunner_run_all(runner, CK_NORMAL);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+suite_main("log", lines_go_out_at_once_without_a_writer, it_can_be_started_again, the_level_decides,
+           each_threads_lines_stay_in_order, a_long_line_is_cut, a_full_queue_drops_and_counts,
+           a_reader_that_does_not_read_does_not_hold_the_stop_up, the_hook_sees_what_is_logged,
+           auto_is_json_where_nobody_watches, names_are_read_exactly);

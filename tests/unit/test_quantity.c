@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/quantity.h"
+#include "tests/unit/suite.h"
 
 static const struct {
         const char *text;
@@ -71,35 +71,46 @@ static const char *const no_durations[] = {
         "18446744073709551616",
 };
 
-START_TEST(sizes_are_read) {
-        uint64_t bytes = 42;
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-        ck_assert(tr_size_parse(sizes[_i].text, strlen(sizes[_i].text), &bytes));
-        ck_assert_uint_eq(bytes, sizes[_i].value);
+START_TEST(sizes_are_read) {
+        for (size_t i = 0; i < COUNT(sizes); i++) {
+                uint64_t bytes = 42;
+
+                ck_assert_msg(tr_size_parse(sizes[i].text, strlen(sizes[i].text), &bytes), "%s", sizes[i].text);
+                ck_assert_uint_eq(bytes, sizes[i].value);
+        }
 }
 END_TEST
 
 START_TEST(what_is_no_size_is_refused) {
-        uint64_t bytes = 42;
+        for (size_t i = 0; i < COUNT(no_sizes); i++) {
+                uint64_t bytes = 42;
 
-        ck_assert_msg(!tr_size_parse(no_sizes[_i], strlen(no_sizes[_i]), &bytes), "%s", no_sizes[_i]);
-        ck_assert_uint_eq(bytes, 42);
+                ck_assert_msg(!tr_size_parse(no_sizes[i], strlen(no_sizes[i]), &bytes), "%s", no_sizes[i]);
+                ck_assert_uint_eq(bytes, 42);
+        }
 }
 END_TEST
 
 START_TEST(durations_are_read) {
-        uint64_t ms = 42;
+        for (size_t i = 0; i < COUNT(durations); i++) {
+                const char *text = durations[i].text;
+                uint64_t ms = 42;
 
-        ck_assert(tr_duration_parse(durations[_i].text, strlen(durations[_i].text), &ms));
-        ck_assert_uint_eq(ms, durations[_i].value);
+                ck_assert_msg(tr_duration_parse(text, strlen(text), &ms), "%s", text);
+                ck_assert_uint_eq(ms, durations[i].value);
+        }
 }
 END_TEST
 
 START_TEST(what_is_no_duration_is_refused) {
-        uint64_t ms = 42;
+        for (size_t i = 0; i < COUNT(no_durations); i++) {
+                uint64_t ms = 42;
 
-        ck_assert_msg(!tr_duration_parse(no_durations[_i], strlen(no_durations[_i]), &ms), "%s", no_durations[_i]);
-        ck_assert_uint_eq(ms, 42);
+                ck_assert_msg(!tr_duration_parse(no_durations[i], strlen(no_durations[i]), &ms), "%s", no_durations[i]);
+                ck_assert_uint_eq(ms, 42);
+        }
 }
 END_TEST
 
@@ -114,23 +125,5 @@ START_TEST(only_len_bytes_are_looked_at) {
 }
 END_TEST
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof(*(array))))
-
-int main(void) {
-        Suite *suite = suite_create("quantity");
-        TCase *tests = tcase_create("quantity");
-        SRunner *runner;
-        int failed;
-
-        tcase_add_loop_test(tests, sizes_are_read, 0, COUNT(sizes));
-        tcase_add_loop_test(tests, what_is_no_size_is_refused, 0, COUNT(no_sizes));
-        tcase_add_loop_test(tests, durations_are_read, 0, COUNT(durations));
-        tcase_add_loop_test(tests, what_is_no_duration_is_refused, 0, COUNT(no_durations));
-        tcase_add_test(tests, only_len_bytes_are_looked_at);
-        suite_add_tcase(suite, tests);
-        runner = srunner_create(suite);
-        srunner_run_all(runner, CK_NORMAL);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+suite_main("quantity", sizes_are_read, what_is_no_size_is_refused, durations_are_read, what_is_no_duration_is_refused,
+           only_len_bytes_are_looked_at);

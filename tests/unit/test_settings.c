@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/settings/settings.h"
 #include "tests/unit/failing.h"
+#include "tests/unit/suite.h"
 
 static char folder[64];
 static char file[96];
@@ -504,6 +505,7 @@ int main(void) {
         SRunner *runner;
         int failed;
 
+        tcase_set_timeout(tests, SUITE_TIMEOUT_S);
         tcase_add_checked_fixture(tests, set_up, tear_down);
         tcase_add_test(tests, every_key_has_its_default);
         tcase_add_test(tests, the_defaults_are_a_configuration);
