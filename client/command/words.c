@@ -170,45 +170,40 @@ static int read_args(struct reader *reader) {
         return 0;
 }
 
+/* A word that looks like an option: one, or the end of them. */
+static int read_dashed(struct reader *reader, bool *options_are_over) {
+        if (strcmp(*reader->at, "--"))
+                return read_option(reader);
+        *options_are_over = true;
+        reader->at++;
+        return 0;
+}
+
 int tr_words_read(struct tr_invocation *invocation, int argc, char **argv, void *ret_chosen) {
         const struct tr_syntax *syntax = &invocation->command->syntax;
         struct reader reader = { .invocation = invocation, .at = argv, .end = argv + argc, .chosen = ret_chosen };
         bool options_are_over = false;
         unsigned int operands = 0;
+        int r = 0;
 
         memset(ret_chosen, 0, syntax->chosen_size);
-        while (reader.at < reader.end) {
+        while (!r && reader.at < reader.end) {
                 const char *word = *reader.at;
+                bool is_dashed = !options_are_over && is_option(word);
                 bool operands_are_over = operands == TR_OPERANDS_MAX || !syntax->operands[operands];
-                bool is_arg = operands_are_over && syntax->takes_args &&
-                              (options_are_over || !is_option(word) || tr_argument_is_marked(word));
 
-                if (is_arg) {
-                        int r = read_args(&reader);
-
-                        if (r)
-                                return r;
-                } else if (!options_are_over && is_option(word)) {
-                        int r = 0;
-
-                        if (!strcmp(word, "--")) {
-                                options_are_over = true;
-                                reader.at++;
-                        } else {
-                                r = read_option(&reader);
-                        }
-                        if (r)
-                                return r;
-                } else if (operands_are_over) {
-                        return tr_report_usage(invocation, "`%s` is one argument too many", word);
-                } else {
-                        invocation->words.operands[operands++] = word;
-                        reader.at++;
-                }
+                if (operands_are_over && syntax->takes_args && (!is_dashed || tr_argument_is_marked(word)))
+                        r = read_args(&reader);
+                else if (is_dashed)
+                        r = read_dashed(&reader, &options_are_over);
+                else if (operands_are_over)
+                        r = tr_report_usage(invocation, "`%s` is one argument too many", word);
+                else
+                        invocation->words.operands[operands++] = *reader.at++;
         }
-        if (operands < syntax->operands_min && !invocation->words.wants_help)
-                return tr_report_usage(invocation, "%s is missing", syntax->operands[operands]);
-        return 0;
+        if (!r && operands < syntax->operands_min && !invocation->words.wants_help)
+                r = tr_report_usage(invocation, "%s is missing", syntax->operands[operands]);
+        return r;
 }
 
 void tr_words_deinit(struct tr_words *words) {
