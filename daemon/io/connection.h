@@ -135,6 +135,6 @@ void tr_connection_on_deadline(struct tr_timer *timer);
 
 /* Reading: receive.c. */
 
-void tr_connection_on_readable(int fd, short what, void *connection);
+void tr_connection_on_readable(int fd, short what, void *userdata);
 
 #endif
