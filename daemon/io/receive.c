@@ -96,6 +96,10 @@ void tr_connection_on_readable(int fd, short what, void *userdata) {
                 receive_piece(connection, connection->input.data, connection->input.bytes);
         else
                 receive(connection);
+        /* Where the loop has only passed messages on, whoever answers them calls it if need be. Looking now would mostly
+         * mean to wait for the lock while an answer is being sent under it. */
+        if (!connection->answered && !connection->bad && !connection->eof && !connection->retained)
+                return;
         tr_connection_push(connection);
         tr_connection_attend(connection);
 }
