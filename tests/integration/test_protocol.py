@@ -216,8 +216,9 @@ class Asking(Protocol):
     def test_a_fault_answers_all_that_is_owed(self):
         done = self.client.start("done", self.actor)
         napping = self.client.start("ask", self.actor, "nap", [60_000])
-        breaking = self.client.start("ask", self.actor, "break_it", [])
-        queued = self.client.start("ask", self.actor, "say", [1])
+        breaking, break_it = self.client.frame("ask", self.actor, "break_it", [])
+        queued, say = self.client.frame("ask", self.actor, "say", [1])
+        self.client.send(break_it + say)  # at once, so that both are in the mailbox before either is looked at
         outcomes = []
         for request in (done, napping, breaking, queued):
             with self.assertRaises(harness.Error) as failed:

@@ -193,21 +193,44 @@ static bool client_receive(struct io_client *client) {
         return true;
 }
 
-const char *io_client_hear(struct io_client *client) {
+/* The bytes of the next frame, which is whole; 0 at the end. */
+static size_t client_next(struct io_client *client) {
         struct tr_reader reader = tr_reader(client->data, client->bytes);
         while (tr_read_skip(&reader) != 0) {
                 if (!client_receive(client))
-                        return "end";
+                        return 0;
                 reader = tr_reader(client->data, client->bytes);
         }
-        size_t bytes = (size_t)(reader.at - client->data);
+        return (size_t)(reader.at - client->data);
+}
+
+static void client_drop(struct io_client *client, size_t bytes) {
+        client->bytes -= bytes;
+        memmove(client->data, client->data + bytes, client->bytes);
+}
+
+const char *io_client_hear(struct io_client *client) {
+        size_t bytes = client_next(client);
+        if (bytes == 0)
+                return "end";
         struct tr_reader frame = tr_reader(client->data, bytes);
         char *text = notation_read(&frame);
         snprintf(client->text, sizeof(client->text), "%s", text);
         free(text);
-        client->bytes -= bytes;
-        memmove(client->data, client->data + bytes, client->bytes);
+        client_drop(client, bytes);
         return client->text;
+}
+
+int64_t io_client_hear_id(struct io_client *client) {
+        size_t bytes = client_next(client);
+        struct tr_reader frame = tr_reader(client->data, bytes);
+        struct tr_token token = { 0 };
+        /* The array, the type, the id. */
+        for (int i = 0; i < 3; i++)
+                if (tr_read(&frame, &token) != 0)
+                        return -1;
+        client_drop(client, bytes);
+        return token.integer;
 }
 
 void io_client_expect_both(struct io_client *client, const char *one, const char *other) {

@@ -51,6 +51,8 @@ void io_client_send(struct io_client *client, const void *data, size_t bytes);
 void io_client_say(struct io_client *client, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The next frame that the server sent, as text; "end" where it has closed. Waits for it. */
 const char *io_client_hear(struct io_client *client);
+/* The id of the next frame, a response, of which nothing else is looked at; -1 where the server has closed. */
+int64_t io_client_hear_id(struct io_client *client);
 /* Holds that the next frame is this. */
 #define io_client_expect(client, wanted) ck_assert_str_eq(io_client_hear(client), wanted)
 /* Holds that the next two are these, in any order. */
