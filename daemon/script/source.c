@@ -14,38 +14,38 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/cleanup.h"
 #include "daemon/script/vm.h"
 
-#define READ_BYTES 4096
+#define READ_BYTES 8192
 
 static bool is_safe(const struct stat *stat) {
         return (stat->st_uid == 0 || stat->st_uid == geteuid()) && (stat->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The directories of a path from root_len bytes on. False with the length of the one that is not safe. */
+/* The directories of a path from root_len bytes on. False with the length of the one that is not safe, or cannot be
+ * looked at. */
 static bool directories_are_safe(const char *path, size_t root_len, size_t *ret_unsafe_len) {
-        char directory[PATH_MAX];
-        struct stat stat_;
+        TR_AUTO_FREE char *directory = strdup(path);
         size_t len = root_len;
+        struct stat found;
+        bool safe = directory;
 
-        while (len < sizeof(directory)) {
-                memcpy(directory, path, len);
+        while (safe && path[len]) {
                 directory[len] = 0;
-                if (stat(directory, &stat_) == 0 && !is_safe(&stat_)) {
-                        *ret_unsafe_len = len;
-                        return false;
-                }
-                len++;
-                while (path[len] && path[len] != '/')
-                        len++;
-                if (!path[len])
-                        break;
+                safe = stat(directory, &found) == 0 && is_safe(&found);
+                *ret_unsafe_len = len;
+                directory[len] = path[len];
+                len += strcspn(path + len + 1, "/") + 1;
         }
-        return true;
+        return safe;
 }
 
 enum tr_source tr_source_open(const char *path, size_t root_len, int *ret_fd, int *ret_errno, size_t *ret_unsafe_len) {
@@ -78,7 +78,8 @@ struct reading {
         int error;
         bool begun;
         bool in_first_line; /* of a "#!" */
-        char bytes[READ_BYTES];
+        char *bytes;        /* READ_BYTES of them */
+        struct sha256_ctx hash;
 };
 
 static const char *skip_beginning(struct reading *reading, const char *at, size_t *size) {
@@ -108,9 +109,12 @@ static const char *read_piece(lua_State *L, void *data, size_t *size) {
         const char *at = reading->bytes;
         ssize_t n;
 
+        if (reading->error)
+                return NULL;
+
         do {
                 do
-                        n = read(reading->fd, reading->bytes, sizeof(reading->bytes));
+                        n = read(reading->fd, reading->bytes, READ_BYTES);
                 while (n < 0 && errno == EINTR && !tr_actor_is_killed(tr_vm_of(L)->actor));
                 if (n <= 0) {
                         reading->error = n < 0 ? errno : 0;
@@ -118,16 +122,38 @@ static const char *read_piece(lua_State *L, void *data, size_t *size) {
                         return NULL;
                 }
                 *size = (size_t)n;
+                sha256_update(&reading->hash, *size, (const uint8_t *)reading->bytes);
                 at = skip_beginning(reading, reading->bytes, size);
         } while (*size == 0);
         return at;
 }
 
-int tr_source_load(lua_State *L, int fd, const char *chunk_name, int *ret_errno) {
-        struct reading reading = { .fd = fd };
+/* The rest of a file whose end the compiler did not want to see, so that the hash is of all of it. */
+static void read_rest(lua_State *L, struct reading *reading) {
+        size_t size;
+
+        while (!reading->error && read_piece(L, reading, &size))
+                ;
+}
+
+static void write_hash(struct reading *reading, char ret_hash[TR_SOURCE_HASH_SIZE]) {
+        uint8_t digest[(TR_SOURCE_HASH_SIZE - 1) / 2];
+
+        sha256_digest(&reading->hash, sizeof(digest), digest);
+        for (size_t i = 0; i < sizeof(digest); i++)
+                snprintf(ret_hash + 2 * i, 3, "%02x", digest[i]);
+}
+
+int tr_source_load(lua_State *L, int fd, const char *chunk_name, int *ret_errno, char ret_hash[TR_SOURCE_HASH_SIZE]) {
+        /* not on the stack: what an idle actor's stack has touched once stays in memory */
+        TR_AUTO_FREE char *bytes = malloc(READ_BYTES);
+        struct reading reading = { .fd = fd, .bytes = bytes, .error = bytes ? 0 : ENOMEM };
         int status;
 
+        sha256_init(&reading.hash);
         status = lua_load(L, read_piece, &reading, chunk_name, "t");
+        read_rest(L, &reading);
+        write_hash(&reading, ret_hash);
         *ret_errno = reading.error;
         return status;
 }

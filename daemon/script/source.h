@@ -19,8 +19,12 @@ enum tr_source {
  * first `root_len` bytes of the path. *ret_fd is the caller's to close. Does not raise. */
 enum tr_source tr_source_open(const char *path, size_t root_len, int *ret_fd, int *ret_errno, size_t *ret_unsafe_len);
 
+/* Hexadecimal digits of a hash, and a NUL. */
+#define TR_SOURCE_HASH_SIZE 33
+
 /* Pushes the compiled chunk of an open file, or the error. Lua's status; *ret_errno is set where the file could not
- * be read to its end. Does not raise. The chunk's name is "@" and a path. */
-int tr_source_load(lua_State *L, int fd, const char *chunk_name, int *ret_errno);
+ * be read to its end, and ret_hash to the hash of its bytes where it was. Does not raise. The chunk's name is "@" and a
+ * path. */
+int tr_source_load(lua_State *L, int fd, const char *chunk_name, int *ret_errno, char ret_hash[TR_SOURCE_HASH_SIZE]);
 
 #endif
