@@ -13,7 +13,6 @@
 
 #include <string.h>
 
-#include "daemon/script/library.h"
 #include "daemon/script/module.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
@@ -250,12 +249,12 @@ static int declaration_tostring(lua_State *L) {
         return 1;
 }
 
-void tr_declare_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "actor", library_actor },
-                { NULL, NULL },
-        };
+const luaL_Reg tr_declare_functions[] = {
+        { "actor", library_actor },
+        { NULL, NULL },
+};
 
+void tr_declare_open(lua_State *L) {
         lua_newtable(L);
         tr_vm_pin(L, TR_PIN_DECLARED);
         lua_createtable(L, 0, 3);
@@ -266,5 +265,4 @@ void tr_declare_open(lua_State *L) {
         lua_pushboolean(L, false);
         lua_setfield(L, -2, "__metatable");
         tr_vm_pin(L, TR_PIN_ACTOR);
-        tr_library_add(L, functions);
 }

@@ -2,6 +2,7 @@
 #ifndef TR_SCRIPT_DECLARE_H
 #define TR_SCRIPT_DECLARE_H
 
+#include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,8 @@
 
 /* Opens `actor`. Once per VM. */
 void tr_declare_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_declare_functions[];
 
 /* Whether the value at an index is an actor's declaration. Does not raise. */
 bool tr_declared_is(lua_State *L, int index);

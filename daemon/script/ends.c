@@ -10,7 +10,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/core/session.h"
-#include "daemon/script/library.h"
 #include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/timers.h"
@@ -83,13 +82,9 @@ static int library_detach(lua_State *L) {
         return 0;
 }
 
-void tr_ends_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "detach", library_detach },
-                { "done", library_done },
-                { "stop", library_stop },
-                { NULL, NULL },
-        };
-
-        tr_library_add(L, functions);
-}
+const luaL_Reg tr_ends_functions[] = {
+        { "detach", library_detach },
+        { "done", library_done },
+        { "stop", library_stop },
+        { NULL, NULL },
+};

@@ -2,9 +2,10 @@
 #ifndef TR_SCRIPT_ENDS_H
 #define TR_SCRIPT_ENDS_H
 
+#include <lauxlib.h>
 #include <lua.h>
 
-/* Opens `done`, `stop` and `detach`. Once per VM, protected. */
-void tr_ends_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_ends_functions[];
 
 #endif

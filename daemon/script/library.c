@@ -3,8 +3,8 @@
 /*
  * The library's table.
  *
- * What is written in Lua is compiled when one of its functions is looked up for the first time: most actors need none
- * of it, and an idle actor is to cost little more than a bare VM.
+ * A function comes into it when it is looked up for the first time, and what is written in Lua is compiled then: most
+ * actors need a few, and an idle actor is to cost little more than a bare VM.
  */
 
 #include "daemon/script/library.h"
@@ -26,22 +26,39 @@
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
-void tr_library_add(lua_State *L, const luaL_Reg *functions) {
-        tr_vm_push(L, TR_PIN_LIBRARY);
-        luaL_setfuncs(L, functions, 0);
-        lua_pop(L, 1);
+/* All that is written in C, but for the value types. */
+static const luaL_Reg *const parts[] = {
+        tr_declare_functions, tr_ends_functions, tr_load_functions,  tr_log_functions,           tr_names_functions,
+        tr_promise_functions, tr_send_functions, tr_spawn_functions, tr_spawn_options_functions, tr_timers_functions,
+};
+
+static lua_CFunction find_in_c(const char *name) {
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+                for (const luaL_Reg *function = parts[i]; function->name; function++)
+                        if (strcmp(function->name, name) == 0)
+                                return function->func;
+        return NULL;
 }
 
-/* __index of the library: functions that are written in Lua. */
-static int find_lua_written(lua_State *L) {
+/* __index of the library: what is looked up for the first time is put into the table. */
+static int find(lua_State *L) {
         const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+        lua_CFunction function = find_in_c(name);
 
         lua_settop(L, 2);
-        if (!tr_combine_load(L, name))
-                return 0;
         tr_vm_push(L, TR_PIN_LIBRARY);
         lua_pushvalue(L, 2);
-        lua_rawget(L, -2);
+        if (function) {
+                lua_pushcfunction(L, function);
+                lua_pushvalue(L, -1);
+                lua_insert(L, 3);
+                lua_rawset(L, 4);
+                lua_settop(L, 3);
+                return 1;
+        }
+        if (!tr_combine_load(L, name))
+                return 0;
+        lua_rawget(L, 3);
         return 1;
 }
 
@@ -51,7 +68,7 @@ void tr_library_open(lua_State *L) {
         tr_vm_pin(L, TR_PIN_LIBRARY);
         tr_values_open(L);
         lua_createtable(L, 0, 2);
-        lua_pushcfunction(L, find_lua_written);
+        lua_pushcfunction(L, find);
         lua_setfield(L, -2, "__index");
         lua_pushboolean(L, false);
         lua_setfield(L, -2, "__metatable");
@@ -60,13 +77,7 @@ void tr_library_open(lua_State *L) {
 
         tr_outstanding_open(L);
         tr_promise_open(L);
-        tr_timers_open(L);
         tr_declare_open(L);
-        tr_ends_open(L);
-        tr_load_open(L);
         tr_log_open(L);
-        tr_names_open(L);
         tr_spawn_options_open(L);
-        tr_send_open(L);
-        tr_spawn_open(L);
 }

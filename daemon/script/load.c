@@ -15,7 +15,6 @@
 #include "daemon/script/declare.h"
 #include "daemon/script/describe.h"
 #include "daemon/script/kill.h"
-#include "daemon/script/library.h"
 #include "daemon/script/module.h"
 #include "daemon/script/task.h"
 #include "daemon/script/values.h"
@@ -62,14 +61,10 @@ static int library_main(lua_State *L) {
         return 0;
 }
 
-void tr_load_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "main", library_main },
-                { NULL, NULL },
-        };
-
-        tr_library_add(L, functions);
-}
+const luaL_Reg tr_load_functions[] = {
+        { "main", library_main },
+        { NULL, NULL },
+};
 
 struct tr_failure *tr_load(struct tr_vm *vm) {
         struct tr_task *task = tr_task_new(vm, NULL, false);

@@ -8,7 +8,7 @@
  * caller's. */
 struct tr_failure *tr_load(struct tr_vm *vm);
 
-/* Opens `main`. Once per VM, protected. */
-void tr_load_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_load_functions[];
 
 #endif

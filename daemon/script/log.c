@@ -8,7 +8,6 @@
 
 #include <lualib.h>
 
-#include "daemon/script/library.h"
 #include "daemon/script/values.h"
 
 void tr_vm_log(struct tr_vm *vm, enum tr_log_level level, const char *line) {
@@ -42,15 +41,14 @@ static int library_log(lua_State *L) {
         return 0;
 }
 
-void tr_log_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "log", library_log },
-                { NULL, NULL },
-        };
+const luaL_Reg tr_log_functions[] = {
+        { "log", library_log },
+        { NULL, NULL },
+};
 
+void tr_log_open(lua_State *L) {
         lua_getglobal(L, LUA_STRLIBNAME);
         lua_getfield(L, -1, "format");
         tr_vm_pin(L, TR_PIN_FORMAT);
         lua_pop(L, 1);
-        tr_library_add(L, functions);
 }

@@ -10,5 +10,7 @@ void tr_vm_log(struct tr_vm *vm, enum tr_log_level level, const char *line);
 
 /* Opens `log`. Once per VM, protected. */
 void tr_log_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_log_functions[];
 
 #endif

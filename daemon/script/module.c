@@ -14,11 +14,13 @@
 #include "daemon/script/module.h"
 
 #include <errno.h>
+#include <lualib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/script/declare.h"
 #include "daemon/script/kill.h"
+#include "daemon/script/native.h"
 #include "daemon/script/source.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
@@ -55,50 +57,86 @@ static void add_tried(lua_State *L, int tried, const char *path, int error) {
         lua_replace(L, tried);
 }
 
-/* Looks at the candidate whose path is on top of the stack: replaces that by its compiled chunk and its path, or pops
- * it, added to what was tried. Raises where it is there and cannot be loaded. */
-static bool try_candidate(lua_State *L, const char *name, size_t root_len, int tried) {
+/* Opens the candidate whose path is on top of the stack. False where it is not there, and then the path is popped and
+ * added to what was tried. Raises where it may not be loaded. */
+static bool open_candidate(lua_State *L, const char *name, size_t root_len, int tried, int *ret_fd) {
         const char *path = lua_tostring(L, -1);
-        int fd, error = 0, status;
         size_t unsafe_len = 0;
+        int error = 0;
 
-        lua_pushfstring(L, "@%s", path);
-        switch (tr_source_open(path, root_len, &fd, &error, &unsafe_len)) {
+        switch (tr_source_open(path, root_len, ret_fd, &error, &unsafe_len)) {
         case TR_SOURCE_OPEN:
-                break;
+                return true;
         case TR_SOURCE_MISSING:
                 add_tried(L, tried, path, error);
-                lua_pop(L, 2);
+                lua_pop(L, 1);
                 return false;
-        case TR_SOURCE_UNSAFE:
+        default:
                 tr_script_raise(
                         L, TR_CODE_LOAD,
                         "the module `%s` is not loaded: others than root and the daemon's own user may write %.*s",
                         name, (int)unsafe_len, path);
         }
-        status = tr_source_load(L, fd, lua_tostring(L, -1), &error);
+}
+
+/* Looks at the candidate whose path is on top of the stack: replaces that by its compiled chunk and its path, or pops
+ * it. Raises where it is there and cannot be loaded. */
+static bool try_candidate(lua_State *L, const char *name, size_t root_len, int tried) {
+        const char *path = lua_tostring(L, -1);
+        struct tr_vm *vm = tr_vm_of(L);
+        char hash[TR_SOURCE_HASH_SIZE];
+        int fd, error = 0, status;
+
+        lua_pushfstring(L, "@%s", path);
+        lua_insert(L, -2);
+        if (!open_candidate(L, name, root_len, tried, &fd)) {
+                lua_pop(L, 1);
+                return false;
+        }
+        status = tr_source_load(L, fd, lua_tostring(L, -2), &error, hash);
         close(fd);
         if (error)
                 tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s: %s", name, path,
                                 strerrordesc_np(error));
         if (status != LUA_OK)
                 tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s", name, lua_tostring(L, -1));
-        lua_replace(L, -2);
+        if (!vm->loading)
+                memcpy(vm->source_hash, hash, sizeof(hash));
+        lua_replace(L, -3);
+        return true;
+}
+
+/* The same for a module written in C. */
+static bool try_native(lua_State *L, const char *name, size_t root_len, int tried) {
+        int fd;
+
+        if (!open_candidate(L, name, root_len, tried, &fd))
+                return false;
+        close(fd);
+        tr_native_push(L, name, lua_tostring(L, -1));
         lua_insert(L, -2);
         return true;
 }
 
-static bool try_directory(lua_State *L, const char *name, const char *directory, int tried) {
-        static const char *const patterns[] = { "%s/%s.lua", "%s/%s/init.lua" };
+/* Pushes the path of a candidate. */
+static void push_candidate(lua_State *L, const char *name, const char *directory, const char *ending) {
+        luaL_gsub(L, name, ".", "/");
+        lua_pushfstring(L, "%s/%s%s", directory, lua_tostring(L, -1), ending);
+        lua_remove(L, -2);
+}
 
-        for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
-                luaL_gsub(L, name, ".", "/");
-                lua_pushfstring(L, patterns[i], directory, lua_tostring(L, -1));
-                lua_remove(L, -2);
+static bool try_directory(lua_State *L, const char *name, const char *directory, int tried) {
+        static const char *const endings[] = { ".lua", "/init.lua" };
+
+        for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+                push_candidate(L, name, directory, endings[i]);
                 if (try_candidate(L, name, strlen(directory), tried))
                         return true;
         }
-        return false;
+        if (!tr_native_is_granted(L))
+                return false;
+        push_candidate(L, name, directory, ".so");
+        return try_native(L, name, strlen(directory), tried);
 }
 
 static bool try_all(lua_State *L, const char *name, int tried) {
@@ -274,20 +312,23 @@ static void push_path(lua_State *L) {
 }
 
 void tr_module_open(lua_State *L) {
-        lua_pushcfunction(L, require);
-        lua_setglobal(L, "require");
-
-        lua_createtable(L, 0, 3);
+        lua_createtable(L, 0, 4);
         tr_vm_push(L, TR_PIN_LOADED);
         lua_setfield(L, -2, "loaded");
         push_path(L);
         lua_setfield(L, -2, "path");
         lua_pushliteral(L, "/\n;\n?\n!\n-\n");
         lua_setfield(L, -2, "config");
-        lua_setglobal(L, "package");
+        tr_native_open(L);
+
+        /* last, in place of what Lua's own package library may have put there */
+        tr_vm_push(L, TR_PIN_LOADED);
+        lua_pushvalue(L, -2);
+        lua_setfield(L, -2, LUA_LOADLIBNAME);
         tr_vm_push(L, TR_PIN_LIBRARY);
-        luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-        lua_insert(L, -2);
         lua_setfield(L, -2, "troupe");
         lua_pop(L, 1);
+        lua_setglobal(L, LUA_LOADLIBNAME);
+        lua_pushcfunction(L, require);
+        lua_setglobal(L, "require");
 }

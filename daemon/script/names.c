@@ -10,7 +10,6 @@
 
 #include "daemon/core/registry.h"
 #include "daemon/script/declare.h"
-#include "daemon/script/library.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 #include "proto/name.h"
@@ -117,11 +116,7 @@ static int library_unpublish(lua_State *L) {
         return 0;
 }
 
-void tr_names_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "find", library_find },           { "me", library_me },         { "publish", library_publish },
-                { "unpublish", library_unpublish }, { "whoami", library_whoami }, { NULL, NULL },
-        };
-
-        tr_library_add(L, functions);
-}
+const luaL_Reg tr_names_functions[] = {
+        { "find", library_find },           { "me", library_me },         { "publish", library_publish },
+        { "unpublish", library_unpublish }, { "whoami", library_whoami }, { NULL, NULL },
+};

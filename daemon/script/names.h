@@ -2,9 +2,10 @@
 #ifndef TR_SCRIPT_NAMES_H
 #define TR_SCRIPT_NAMES_H
 
+#include <lauxlib.h>
 #include <lua.h>
 
-/* Opens `me`, `whoami`, `find`, `publish` and `unpublish`. Once per VM, protected. */
-void tr_names_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_names_functions[];
 
 #endif

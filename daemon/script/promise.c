@@ -17,7 +17,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/script/coroutine.h"
-#include "daemon/script/library.h"
 #include "daemon/script/log.h"
 #include "daemon/script/task.h"
 #include "daemon/script/values.h"
@@ -248,12 +247,12 @@ static int promise_tostring(lua_State *L) {
         return 1;
 }
 
-void tr_promise_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "await", await },
-                { NULL, NULL },
-        };
+const luaL_Reg tr_promise_functions[] = {
+        { "await", await },
+        { NULL, NULL },
+};
 
+void tr_promise_open(lua_State *L) {
         lua_createtable(L, 0, 3);
         lua_pushliteral(L, "promise");
         lua_setfield(L, -2, "__name");
@@ -275,5 +274,4 @@ void tr_promise_open(lua_State *L) {
         tr_vm_pin(L, TR_PIN_REJECTED_OF);
         tr_vm_of(L)->rejected_timer.fire = on_rejected_timer;
 
-        tr_library_add(L, functions);
 }

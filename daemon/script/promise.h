@@ -2,6 +2,7 @@
 #ifndef TR_SCRIPT_PROMISE_H
 #define TR_SCRIPT_PROMISE_H
 
+#include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,8 @@ struct tr_promise {
 
 /* Opens promises: their metatable, `await`, and what the Lua-written combinators stand on. Once per VM. */
 void tr_promise_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_promise_functions[];
 
 /* Pushes a new one that was made by the function `level` levels up (0: nobody is told of its rejection), with
  * `room_bytes` more behind it for the caller. */

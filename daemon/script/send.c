@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 
 #include "daemon/script/codec.h"
-#include "daemon/script/library.h"
 #include "daemon/script/module.h"
 #include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
@@ -133,12 +132,8 @@ static int library_ask(lua_State *L) {
         return 1;
 }
 
-void tr_send_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "ask", library_ask },
-                { "send", library_send },
-                { NULL, NULL },
-        };
-
-        tr_library_add(L, functions);
-}
+const luaL_Reg tr_send_functions[] = {
+        { "ask", library_ask },
+        { "send", library_send },
+        { NULL, NULL },
+};

@@ -2,9 +2,10 @@
 #ifndef TR_SCRIPT_SEND_H
 #define TR_SCRIPT_SEND_H
 
+#include <lauxlib.h>
 #include <lua.h>
 
-/* Opens `send` and `ask`. Once per VM, protected. */
-void tr_send_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_send_functions[];
 
 #endif

@@ -12,7 +12,6 @@
 #include "daemon/core/session.h"
 #include "daemon/script/codec.h"
 #include "daemon/script/declare.h"
-#include "daemon/script/library.h"
 #include "daemon/script/module.h"
 #include "daemon/script/spawn_options.h"
 #include "daemon/script/values.h"
@@ -111,11 +110,7 @@ static int library_spawn(lua_State *L) {
         return status == LUA_OK ? 1 : lua_error(L);
 }
 
-void tr_spawn_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "spawn", library_spawn },
-                { NULL, NULL },
-        };
-
-        tr_library_add(L, functions);
-}
+const luaL_Reg tr_spawn_functions[] = {
+        { "spawn", library_spawn },
+        { NULL, NULL },
+};

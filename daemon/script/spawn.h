@@ -2,9 +2,10 @@
 #ifndef TR_SCRIPT_SPAWN_H
 #define TR_SCRIPT_SPAWN_H
 
+#include <lauxlib.h>
 #include <lua.h>
 
-/* Opens `spawn`. Once per VM, protected. */
-void tr_spawn_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_spawn_functions[];
 
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "daemon/core/system.h"
-#include "daemon/script/library.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 #include "proto/limits.h"
@@ -160,17 +159,16 @@ static int library_options(lua_State *L) {
         return 1;
 }
 
-void tr_spawn_options_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "options", library_options },
-                { NULL, NULL },
-        };
+const luaL_Reg tr_spawn_options_functions[] = {
+        { "options", library_options },
+        { NULL, NULL },
+};
 
+void tr_spawn_options_open(lua_State *L) {
         lua_createtable(L, 0, 2);
         lua_pushliteral(L, "options");
         lua_setfield(L, -2, "__name");
         lua_pushboolean(L, false);
         lua_setfield(L, -2, "__metatable");
         tr_vm_pin(L, TR_PIN_OPTIONS);
-        tr_library_add(L, functions);
 }

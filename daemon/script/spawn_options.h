@@ -2,6 +2,7 @@
 #ifndef TR_SCRIPT_SPAWN_OPTIONS_H
 #define TR_SCRIPT_SPAWN_OPTIONS_H
 
+#include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
 
@@ -15,6 +16,8 @@ struct tr_spawn_options {
 
 /* Opens `options`. Once per VM, protected. */
 void tr_spawn_options_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_spawn_options_functions[];
 /* Whether the value at an index was marked by `options`. Does not raise. */
 bool tr_spawn_options_is_marked(lua_State *L, int index);
 /* Reads the table at an index. Raises `bad-request` naming the option that is unknown or has a bad value. */

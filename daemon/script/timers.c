@@ -13,7 +13,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/script/kill.h"
-#include "daemon/script/library.h"
 #include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/task.h"
@@ -226,12 +225,8 @@ uint64_t tr_timers_run(struct tr_vm *vm, uint64_t now_ns) {
         return tr_timers_next_ns(&vm->timers);
 }
 
-void tr_timers_open(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "every", library_every },
-                { "sleep", tr_timers_sleep },
-                { NULL, NULL },
-        };
-
-        tr_library_add(L, functions);
-}
+const luaL_Reg tr_timers_functions[] = {
+        { "every", library_every },
+        { "sleep", tr_timers_sleep },
+        { NULL, NULL },
+};

@@ -2,6 +2,7 @@
 #ifndef TR_SCRIPT_TIMERS_H
 #define TR_SCRIPT_TIMERS_H
 
+#include <lauxlib.h>
 #include <lua.h>
 #include <stdint.h>
 
@@ -14,8 +15,8 @@ struct tr_recurring;
  * Timers of a VM: `sleep` and `every`.
  */
 
-/* Opens them. Once per VM, protected. */
-void tr_timers_open(lua_State *L);
+/* Its functions in the library, by name; see library.c. */
+extern const luaL_Reg tr_timers_functions[];
 
 /* sleep(ms). A lua_CFunction. */
 int tr_timers_sleep(lua_State *L);

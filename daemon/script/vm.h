@@ -12,6 +12,7 @@
 #include "daemon/core/timer.h"
 #include "daemon/script/alloc.h"
 #include "daemon/script/script.h"
+#include "daemon/script/source.h"
 
 struct tr_task;
 struct tr_chain;
@@ -31,6 +32,7 @@ enum tr_pin {
         TR_PIN_ACTOR,       /* the metatable of declarations */
         TR_PIN_OPTIONS,     /* the metatable of what `options` marks */
         TR_PIN_LOADED,      /* name -> module */
+        TR_PIN_LOADLIB,     /* package.loadlib as Lua has it, where it is granted */
         TR_PIN_FORMAT,      /* string.format, as it was at the start */
         TR_PIN_OWN,         /* the declaration that this VM's actor is of */
         TR_PIN_ON,          /* its handlers, */
@@ -67,6 +69,7 @@ struct tr_vm {
 
         /* module.c */
         const struct tr_loading *loading; /* the top levels that run, innermost first */
+        char source_hash[TR_SOURCE_HASH_SIZE]; /* of the module that was read last while none was loading */
 
         /* task.c */
         struct tr_list tasks; /* in progress */
