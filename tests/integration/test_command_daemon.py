@@ -193,15 +193,11 @@ class Interrupts(WithDaemon):
         return subprocess.Popen(self.command(*words), **{"stdin": subprocess.DEVNULL, **options}, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def wait_until_handled(self, handle, messages):
-        """Until the actor has taken so many messages: asks, each of which is a message too."""
-        while json.loads(self.done("info", "-j", handle))["messages"] < messages:
-            pass
-
     def test_an_ask_is_taken_back(self):
         echo = self.spawn("echo")
         process = self.start("ask", echo, "forever")
-        self.wait_until_handled(echo, 1)
+        while json.loads(self.done("info", "-j", echo))["state"] != "waiting":
+            pass
         code, out, err = self.interrupted(process)
         self.assertEqual((code, out), (130, ""))
         self.assertRegex(err, r"\Atroupe: ask: cancelled: ")
