@@ -282,7 +282,7 @@ static void connection_log_doom(struct tr_connection *connection, const char *wh
         tr_log_with(TR_LOG_WARNING, &context, "a connection is closed: %s", why);
 }
 
-void tr_connection_attend(struct tr_connection *connection) {
+bool tr_connection_attend(struct tr_connection *connection) {
         tr_thread_assert(TR_THREAD_LOOP);
         tr_lock_acquire(&connection->lock);
         struct tr_output *output = &connection->output;
@@ -297,10 +297,11 @@ void tr_connection_attend(struct tr_connection *connection) {
                 connection_log_doom(connection, doom);
         if (doom || over) {
                 tr_connection_close(connection);
-                return;
+                return false;
         }
         connection_watch_output(connection, blocked, sent_total);
         connection_watch_input(connection);
+        return true;
 }
 
 static void on_work(struct tr_work *work) {

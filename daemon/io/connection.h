@@ -61,6 +61,7 @@ struct tr_connection {
         bool retained; /* what is kept of the input may hold whole frames: it stopped there when it was paused */
         bool bad;      /* what comes is no frames: it is read and thrown away */
         bool answered; /* the loop wrote to its output in this round */
+        bool lone;     /* the last piece was one frame: its peer asks, and waits for the answer (receive.c) */
 
         struct tr_lock lock;
         int fd TR_GUARDED_BY(lock);     /* -1: closed. The loop thread may read it without the lock */
@@ -84,8 +85,8 @@ void tr_connection_unref(struct tr_connection *connection);
 
 /* Ends it: nobody is answered any more, what is queued of its asks never runs, its session is told to stop. */
 void tr_connection_close(struct tr_connection *connection);
-/* Does what its state asks for: waits for room in the socket, reads on, or closes it. */
-void tr_connection_attend(struct tr_connection *connection);
+/* Does what its state asks for: waits for room in the socket, reads on, or closes it. False where it is closed. */
+bool tr_connection_attend(struct tr_connection *connection);
 /* Nothing more is received: it is closed when nothing is pending and all is sent. It is to be attended to after. */
 void tr_connection_set_ended(struct tr_connection *connection);
 /* It is closed soon, whatever is pending. */

@@ -36,22 +36,24 @@ static int input_make_room(struct tr_input *input, size_t room) {
         return 0;
 }
 
-static ssize_t receive(int fd, uint8_t *to, size_t bytes) {
+static ssize_t receive(int fd, int flags, uint8_t *to, size_t bytes) {
         ssize_t received;
         do
-                received = recv(fd, to, bytes, MSG_DONTWAIT);
+                received = recv(fd, to, bytes, MSG_DONTWAIT | flags);
         while (received < 0 && errno == EINTR);
         return received < 0 ? -errno : received;
 }
 
-ssize_t tr_input_read(struct tr_input *input, int fd, struct tr_piece *piece, uint8_t **ret_data, size_t *ret_bytes) {
+ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, struct tr_piece *piece, uint8_t **ret_data,
+                      size_t *ret_bytes) {
+        const int flags = peek ? MSG_PEEK : 0;
         ssize_t received;
         uint8_t *data;
         if (input->bytes <= TR_PIECE_FRONT_BYTES) {
                 data = piece->data;
                 if (input->bytes)
                         memcpy(data, input->data, input->bytes);
-                received = receive(fd, data + input->bytes, TR_PIECE_BYTES);
+                received = receive(fd, flags, data + input->bytes, TR_PIECE_BYTES);
         } else {
                 /* Doubled, so that a large frame is moved a few times only. */
                 if (input->room - input->bytes < TR_PIECE_BYTES / 4) {
@@ -61,10 +63,11 @@ ssize_t tr_input_read(struct tr_input *input, int fd, struct tr_piece *piece, ui
                 }
                 size_t room = input->room - input->bytes;
                 data = input->data;
-                received = receive(fd, data + input->bytes, room < TR_PIECE_BYTES ? room : TR_PIECE_BYTES);
+                received = receive(fd, flags, data + input->bytes, room < TR_PIECE_BYTES ? room : TR_PIECE_BYTES);
         }
         if (received < 0)
                 return received;
+        input->peeked = peek ? (size_t)received : 0;
         *ret_data = data;
         *ret_bytes = input->bytes + (size_t)received;
         return received;
@@ -99,6 +102,16 @@ int tr_input_keep(struct tr_input *input, const uint8_t *rest, size_t bytes) {
                         return tr_error_fold(r);
                 memcpy(input->data, rest, bytes);
                 input->bytes = bytes;
+        }
+        return 0;
+}
+
+int tr_input_take_peeked(struct tr_input *input, int fd, struct tr_piece *piece) {
+        while (input->peeked > 0) {
+                ssize_t taken = receive(fd, 0, piece->data, input->peeked);
+                if (taken <= 0)
+                        return tr_error_origin(taken < 0 ? (int)taken : -EIO);
+                input->peeked -= (size_t)taken;
         }
         return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef TR_IO_INPUT_H
 #define TR_IO_INPUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,6 +27,7 @@ struct tr_input {
         uint8_t *data;
         size_t bytes;
         size_t room;
+        size_t peeked; /* of what was read last, this much is still in the socket */
 };
 
 void tr_input_init(struct tr_input *input, size_t frame_max);
@@ -34,10 +36,13 @@ void tr_input_deinit(struct tr_input *input);
 /*
  * Reads once. *ret_data is what was kept and what came, in the piece or in the input's own buffer, until
  * tr_input_keep(). Answers what recv() answers; negative errno on failure, and nothing has changed then.
+ * `peek` leaves what came in the socket; tr_input_take_peeked() has to follow before it is read again.
  */
-TR_MUST_CHECK ssize_t tr_input_read(struct tr_input *input, int fd, struct tr_piece *piece, uint8_t **ret_data,
-                                    size_t *ret_bytes);
+TR_MUST_CHECK ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, struct tr_piece *piece,
+                                    uint8_t **ret_data, size_t *ret_bytes);
 /* Keeps the rest of what tr_input_read() answered, and nothing else. 0 or -ENOMEM, and it is lost. */
 TR_MUST_CHECK int tr_input_keep(struct tr_input *input, const uint8_t *rest, size_t bytes);
+/* Takes out of the socket what was peeked at and is handled, over what is in the piece. 0 or a negative errno. */
+TR_MUST_CHECK int tr_input_take_peeked(struct tr_input *input, int fd, struct tr_piece *piece);
 
 #endif

@@ -148,6 +148,10 @@ struct event_base *tr_loop_base(struct tr_loop *loop) {
         return loop->base;
 }
 
+bool tr_loop_has_more(const struct tr_loop *loop) {
+        return event_base_get_num_events(loop->base, EVENT_BASE_COUNT_ACTIVE) > 0;
+}
+
 void tr_loop_wake(struct tr_loop *loop) {
         if (atomic_exchange(&loop->woken, true))
                 return;

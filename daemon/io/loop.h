@@ -36,6 +36,8 @@ void tr_loop_free(struct tr_loop *loop);
 void tr_loop_attach(struct tr_loop *loop, struct tr_system *system);
 /* For events of its users, on the loop thread. */
 struct event_base *tr_loop_base(struct tr_loop *loop);
+/* From an event's callback: whether other events are to be handled before the loop waits again. */
+bool tr_loop_has_more(const struct tr_loop *loop);
 
 /* Any thread. The system's timers are looked at again. */
 void tr_loop_wake(struct tr_loop *loop);

@@ -558,6 +558,48 @@ START_TEST(a_frame_may_come_in_any_pieces) {
 }
 END_TEST
 
+/* Asks the counting handler, and wants that it has counted every ask so far. */
+static void count_one(const char *handle, int nth) {
+        char wanted[64];
+        io_client_say(&client, "[0,%d,'ask',['%s','count',[]]]", nth, handle);
+        snprintf(wanted, sizeof(wanted), "[1,%d,nil,%d]", nth, nth);
+        io_client_expect(&client, wanted);
+}
+
+START_TEST(who_asks_one_at_a_time_is_heard_once) {
+        begin();
+        char handle[64], wanted[64];
+        int nth = 1;
+        strcpy(handle, io_client_spawn(&client, "worker"));
+        for (; nth <= 20; nth++)
+                count_one(handle, nth);
+        /* More than was to be expected: two at once, */
+        io_client_say(&client, "[0,%d,'ask',['%s','count',[]]][0,%d,'ask',['%s','count',[]]]", nth, handle, nth + 1,
+                      handle);
+        for (int i = 0; i < 2; i++, nth++) {
+                snprintf(wanted, sizeof(wanted), "[1,%d,nil,%d]", nth, nth);
+                io_client_expect(&client, wanted);
+        }
+        count_one(handle, nth++);
+        count_one(handle, nth++);
+        /* one, and the beginning of another; 0x94 is an array of four, and the rest of it comes once the first is answered, */
+        io_client_say(&client, "[0,%d,'ask',['%s','count',[]]]", nth, handle);
+        io_client_send(&client, "\x94", 1);
+        snprintf(wanted, sizeof(wanted), "[1,%d,nil,%d]", nth, nth);
+        io_client_expect(&client, wanted);
+        nth++;
+        io_client_send(&client, "\x00\x7f\xa4ping\x90", 8);
+        io_client_expect(&client, "[1,127,nil,'pong']");
+        count_one(handle, nth++);
+        count_one(handle, nth++);
+        /* and what is no frame. */
+        io_client_say(&client, "[0,%d,'ask',['%s','count',[]]]7", nth, handle);
+        snprintf(wanted, sizeof(wanted), "[1,%d,nil,%d]", nth, nth);
+        io_client_expect(&client, wanted);
+        end();
+}
+END_TEST
+
 START_TEST(shutdown_is_told) {
         begin();
         io_client_say(&client, "[0,1,'shutdown',[]]");
@@ -587,4 +629,4 @@ suite_main("connection", answers_what_the_loop_knows, says_what_is_wrong_with_a_
            who_does_not_read_is_not_read_from_and_loses_nothing,
            a_piece_of_requests_with_large_answers_is_served_as_they_are_read, who_never_reads_is_closed,
            more_output_than_allowed_is_the_end, one_connection_too_many_is_told, a_frame_may_come_in_any_pieces,
-           shutdown_is_told, refused_notifications_are_counted);
+           who_asks_one_at_a_time_is_heard_once, shutdown_is_told, refused_notifications_are_counted);
