@@ -47,6 +47,9 @@ void lua_fixture_module(struct lua_fixture *fixture, const char *name, const cha
 struct tr_target *lua_fixture_spawn(struct lua_fixture *fixture, const char *actor,
                                     const struct tr_actor_options *options);
 
+/* Called, where a test sets it, when a question is made and not yet sent. */
+extern void (*lua_before_send)(void);
+
 /* Asks; `argument` NULL: without one, else a string. */
 struct lua_asked *lua_ask(struct lua_fixture *fixture, struct tr_target *target, const char *handler,
                           const char *argument);

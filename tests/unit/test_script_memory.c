@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/failing.h"
+#include "tests/unit/lua_fixture.h"
+/* on a machine that is busy, with a sanitizer */
+#define SUITE_TIMEOUT_S 300
+#include "tests/unit/suite.h"
+
+/* Memory that is not to be had, once, at any point of what actors do: whoever asked is answered, one way or the other. */
+
+static struct lua_fixture fixture;
+static long allocation;
+
+static void arm(void) {
+        failing_arm(allocation);
+}
+
+/* Asks a new actor again and again, each time with another allocation failing, until none fails any more. */
+static void check(const char *module, const char *expected) {
+        struct tr_target *target;
+        struct lua_asked *asked;
+        int answered = 0;
+
+        lua_fixture_init(&fixture, 0);
+        lua_fixture_module(&fixture, "m", module);
+        for (allocation = 1;; allocation++) {
+                target = lua_fixture_spawn(&fixture, "m:A", NULL);
+                ck_assert_answer(&fixture, target, "ready", "true");
+                lua_before_send = arm;
+                asked = lua_ask(&fixture, target, "run", NULL);
+                lua_before_send = NULL;
+                lua_wait(asked);
+                failing_arm(0);
+                if (!asked->failure) {
+                        ck_assert_str_eq(asked->text, expected);
+                        answered++;
+                }
+                lua_asked_unref(asked);
+                target->ops->kill(target);
+                tr_target_unref(target);
+                if (!failing_hit())
+                        break;
+        }
+        ck_assert_int_gt(answered, 0);
+        ck_assert_int_gt(allocation, 10);
+        lua_fixture_deinit(&fixture);
+}
+
+START_TEST(while_a_handler_works) {
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "function A.on:run()\n"
+              "  local t = {} for i = 1, 50 do t[i] = { i, tostring(i) } end\n"
+              "  local co = coroutine.wrap(function() for i = 1, 3 do coroutine.yield(('x'):rep(100 * i)) end end)\n"
+              "  return { #t, #co() + #co(), (select(2, pcall(error, { a = 1 }))).a }\n"
+              "end",
+              "[50,300,1]");
+}
+END_TEST
+
+START_TEST(while_it_waits_for_others) {
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "function A.on:echo(x) return x end\n"
+              "function A.async:run()\n"
+              "  local me = troupe.me()\n"
+              "  local r = troupe.await(troupe.all { troupe.ask(me.echo, 1), troupe.ask(me.echo, { 2 }), "
+              "troupe.ask(me, 'echo', 'three') })\n"
+              "  troupe.await(troupe.sleep(1))\n"
+              "  troupe.send(me.echo, 4)\n"
+              "  return { r[1], r[2][1], r[3], (pcall(troupe.await, troupe.ask(me.nothing))) }\n"
+              "end",
+              "[1,2,\"three\",false]");
+}
+END_TEST
+
+START_TEST(while_it_starts_another) {
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "local B = troupe.actor 'B' B.fields = { 'x' } function B.on:x() return self.x end\n"
+              "function A.async:run()\n"
+              "  local b = troupe.spawn(B, 5, { name = 'b' })\n"
+              "  local x = troupe.await(troupe.ask(b.x))\n"
+              "  troupe.stop(b) troupe.await(troupe.done(b))\n"
+              "  return x\n"
+              "end",
+              "5");
+}
+END_TEST
+
+START_TEST(while_it_faults) {
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "local B = troupe.actor 'B' function B.on:fails() error({ 'it broke', print }) end\n"
+              "function A.async:run() local ok, e = pcall(troupe.await, troupe.ask(troupe.spawn(B).fails)) return "
+              "not ok and type(e.code) == 'string' end",
+              "true");
+}
+END_TEST
+
+suite_main("script_memory", while_a_handler_works, while_it_waits_for_others, while_it_starts_another, while_it_faults);
