@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core without memory: each allocation on an actor's way from its start to its end fails in turn. Whatever fails, everybody
+ * is told, once, and nothing is left (which AddressSanitizer's leak check sees).
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "tests/unit/failing.h"
+#include "tests/unit/fake_behaviour.h"
+#include "tests/unit/suite.h"
+
+enum { ID_INIT, ID_ECHO, ID_HOLD, ID_DONE, IDS };
+
+static struct fake_system fake;
+static struct fake_asker asker;
+static struct tr_actor *ready; /* an actor that takes its turns here */
+
+static void run_here(void *userdata, struct tr_actor *actor) {
+        ready = actor;
+}
+
+static struct tr_message *request(uint64_t id, enum tr_message_kind kind, const char *handler) {
+        struct tr_message *message = fake_message(&asker, id, handler, 1);
+        message->kind = (uint8_t)kind;
+        return message;
+}
+
+/* What an actor goes through; the requests are made before. Answers whether it was started. */
+static bool live(struct tr_message *requests[IDS]) {
+        struct tr_actor_options options = { .actor = "worker", .publish = "door" };
+        struct tr_target *target = NULL;
+        struct tr_failure *failure = tr_actor_spawn(fake.system, fake.system->daemon_session, &options, requests[ID_INIT], &target,
+                                                    NULL);
+        if (failure) {
+                ck_assert_int_eq(failure->code, TR_CODE_NO_MEMORY);
+                tr_failure_unref(failure);
+                return false;
+        }
+        tr_target_watch(target, requests[ID_DONE]);
+        (void)tr_target_send(target, requests[ID_HOLD]);
+        (void)tr_target_send(target, requests[ID_ECHO]);
+        tr_actor_turn(ready);
+
+        struct tr_writer info = TR_WRITER_INIT;
+        tr_target_write_info(target, true, &info);
+        tr_writer_deinit(&info);
+        target->ops->stop(target, TR_STOP_ASKED, TR_NS_PER_S);
+        while (!ready->over)
+                tr_actor_turn(ready);
+        tr_target_unref(&ready->target); /* the thread's */
+        tr_target_unref(target);
+        return true;
+}
+
+START_TEST(each_allocation_of_an_actors_life_fails) {
+        long n = 0;
+        do {
+                fake_system_init(&fake, 8);
+                fake.system->hooks.run = run_here;
+                fake_asker_init(&asker);
+                struct tr_message *requests[IDS] = {
+                        [ID_INIT] = request(ID_INIT, TR_MESSAGE_INIT, "init"),
+                        [ID_ECHO] = request(ID_ECHO, TR_MESSAGE_HANDLER, "echo"),
+                        [ID_HOLD] = request(ID_HOLD, TR_MESSAGE_HANDLER, "hold"),
+                        [ID_DONE] = request(ID_DONE, TR_MESSAGE_DONE, ""),
+                };
+                failing_arm(++n);
+                bool started = live(requests);
+                failing_arm(0);
+                if (started) {
+                        unsigned int seen[IDS] = { 0 };
+                        for (size_t i = 0; i < asker.count; i++)
+                                seen[asker.outcomes[i].id]++;
+                        for (int id = 0; id < IDS; id++)
+                                ck_assert_msg(seen[id] == 1, "allocation %ld: request %d has %u outcomes", n, id, seen[id]);
+                } else {
+                        ck_assert_uint_eq(asker.count, 0); /* the caller was told */
+                        for (int id = ID_INIT + 1; id < IDS; id++)
+                                tr_message_unref(requests[id]);
+                }
+                ck_assert_uint_eq(tr_system_actors(fake.system), 0);
+                ck_assert_ptr_null(tr_registry_find_name(&fake.system->registry, "door", 4));
+                fake_system_deinit(&fake);
+                fake_asker_deinit(&asker);
+        } while (failing_hit());
+        ck_assert_int_gt(n, 5);
+}
+END_TEST
+
+START_TEST(a_system_is_made_whole_or_not_at_all) {
+        const struct tr_system_limits limits = { .actors = 1 };
+        const struct tr_system_hooks hooks = { 0 };
+        struct tr_system *system;
+        long n = 0;
+        int r;
+        do {
+                failing_arm(++n);
+                r = tr_system_new(&limits, &fake_behaviour, NULL, &hooks, &system);
+                failing_arm(0);
+                ck_assert_int_eq(r, failing_hit() ? -ENOMEM : 0);
+        } while (failing_hit());
+        ck_assert_uint_eq(tr_system_free(system), 0);
+}
+END_TEST
+
+suite_main("core/memory", each_allocation_of_an_actors_life_fails, a_system_is_made_whole_or_not_at_all);
