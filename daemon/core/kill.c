@@ -89,6 +89,14 @@ static bool actor_has_ended(struct tr_actor *actor) {
         return atomic_load(&actor->state) == TR_ACTOR_ENDED;
 }
 
+/* A reference to the init message; NULL where it has ended. It stays the actor's, whose thread may be in the middle of it. */
+static struct tr_message *actor_init_ref(struct tr_actor *actor) {
+        tr_lock_acquire(&actor->target.lock);
+        struct tr_message *init = actor->init ? tr_message_ref(actor->init) : NULL;
+        tr_lock_release(&actor->target.lock);
+        return init;
+}
+
 /* Everybody who waits for it is told; it ends by itself should it come back. */
 static void actor_give_up(struct tr_actor *actor) {
         struct tr_system *system = actor->target.system;
@@ -101,13 +109,14 @@ static void actor_give_up(struct tr_actor *actor) {
         char handle[TR_HANDLE_SHORT + 1];
         tr_handle_format_short(&actor->target.handle, handle);
         struct tr_log_context context = { .actor = actor->target.label, .handle = handle };
-        tr_log_with(TR_LOG_WARNING, &context, "the actor was killed and does not return from a C function: it is stuck");
+        tr_log_with(TR_LOG_WARNING, &context,
+                    "the actor was killed and does not return from a C function: it is stuck");
         if (system->hooks.event)
                 system->hooks.event(system->hooks.userdata, TR_EVENT_STUCK, &actor->target, NULL);
 
         tr_registry_withdraw(&system->registry, &actor->target);
         struct tr_failure *failure = tr_failure_new(TR_CODE_KILLED, "the actor was killed");
-        struct tr_message *init = tr_actor_take_init(actor);
+        struct tr_message *init = actor_init_ref(actor);
         if (init)
                 tr_message_reject(init, failure, failure->ran);
         tr_message_unref(init);

@@ -66,8 +66,11 @@ static void fake_begin(void *data, struct tr_message *message) {
                         tr_actor_fault(actor, message, tr_failure_new(TR_CODE_FAULT, "bad init"));
                 else if (strcmp(actor->target.actor, "slow-init") == 0)
                         self->held[self->held_count++] = message;
-                else
+                else {
+                        if (strcmp(actor->target.actor, "stuck-init") == 0)
+                                fake_wait_go(self, true);
                         tr_actor_resolve(actor, message, &nil_value, 1);
+                }
         } else if (strcmp(handler, "echo") == 0) {
                 tr_actor_resolve(actor, message, tr_message_args(message), message->args_bytes);
         } else if (strcmp(handler, "count") == 0) {
@@ -116,8 +119,7 @@ static uint32_t fake_pending(void *self) {
         return 0;
 }
 
-static void fake_drain(void *self) {
-}
+static void fake_drain(void *self) {}
 
 static void fake_free(void *data) {
         struct fake_self *self = data;
@@ -155,14 +157,15 @@ static void fake_asker_add(struct tr_asker *asker, const struct fake_outcome *ou
         pthread_mutex_unlock(&fake->lock);
 }
 
-static void fake_asker_resolve(struct tr_asker *asker, struct tr_message *message, const void *value, size_t bytes, bool more) {
+static void fake_asker_resolve(struct tr_asker *asker, struct tr_message *message, const void *value, size_t bytes,
+                               bool more) {
         struct fake_outcome outcome = { .id = message->ask.id, .resolved = true, .bytes = bytes };
         memcpy(outcome.value, value, bytes < sizeof(outcome.value) ? bytes : sizeof(outcome.value));
         fake_asker_add(asker, &outcome);
 }
 
-static void fake_asker_reject(struct tr_asker *asker, struct tr_message *message, struct tr_failure *failure, enum tr_ran ran,
-                              bool more) {
+static void fake_asker_reject(struct tr_asker *asker, struct tr_message *message, struct tr_failure *failure,
+                              enum tr_ran ran, bool more) {
         struct fake_outcome outcome = { .id = message->ask.id, .code = failure->code, .ran = ran };
         fake_asker_add(asker, &outcome);
 }
@@ -207,7 +210,8 @@ void fake_asker_wait(struct fake_asker *asker, size_t count) {
 struct tr_message *fake_message(struct fake_asker *asker, uint64_t id, const char *handler, int argument) {
         struct tr_writer writer = TR_WRITER_INIT;
         tr_write_int(&writer, argument);
-        struct tr_message *message = tr_message_new(TR_MESSAGE_HANDLER, handler, strlen(handler), writer.data, writer.len, 1);
+        struct tr_message *message =
+                tr_message_new(TR_MESSAGE_HANDLER, handler, strlen(handler), writer.data, writer.len, 1);
         tr_writer_deinit(&writer);
         ck_assert_ptr_nonnull(message);
         if (asker) {

@@ -15,7 +15,7 @@
  * Handlers: `echo` answers its arguments' bytes (the first argument, where it is given one), `count` adds one and answers the sum, `nothing` answers nil, `large` a long string,
  * `fault` faults, `hold` answers nothing until `release`, `block` posts `entered` and waits for `go` (a kill gets it out), `stuck` the
  * same but deaf to kills. Everything else is no-such-handler. An actor named "broken" fails to open, "slow-init" holds its init
- * until released by an answer, "bad-init" faults in it.
+ * until released by an answer, "bad-init" faults in it, "stuck-init" waits for `go` in it, deaf to kills.
  */
 #define FAKE_LARGE_BYTES 100000
 

@@ -41,7 +41,8 @@ static struct fake_outcome *outcome(uint64_t id) {
 static void expect_rejected(uint64_t id, enum tr_code code, enum tr_ran ran) {
         struct fake_outcome *found = outcome(id);
         ck_assert_msg(!found->resolved && found->code == code && found->ran == ran, "outcome %lu: %s, ran %s",
-                      (unsigned long)id, found->resolved ? "resolved" : tr_code_text(found->code), tr_ran_text(found->ran));
+                      (unsigned long)id, found->resolved ? "resolved" : tr_code_text(found->code),
+                      tr_ran_text(found->ran));
 }
 
 START_TEST(answers_in_order) {
@@ -182,6 +183,21 @@ START_TEST(one_that_does_not_return_is_stuck_and_nobody_waits) {
 }
 END_TEST
 
+START_TEST(one_that_is_stuck_in_its_init_may_still_come_back_to_it) {
+        struct tr_actor_options options = { .actor = "stuck-init" };
+        struct tr_message *init = fake_message(&asker, 1, "init", 0);
+        init->kind = TR_MESSAGE_INIT;
+        struct tr_target *target;
+        ck_assert_ptr_null(tr_actor_spawn(fake.system, fake.system->daemon_session, &options, init, &target, NULL));
+        sem_wait(&fake.shared.entered);
+        target->ops->kill(target);
+        fake_system_run_until_outcomes(&fake, &asker, 1);
+        expect_rejected(1, TR_CODE_KILLED, TR_RAN_MAYBE);
+        sem_post(&fake.shared.go);
+        tr_target_unref(target);
+}
+END_TEST
+
 START_TEST(init_fails) {
         static const struct {
                 const char *actor;
@@ -193,7 +209,8 @@ START_TEST(init_fails) {
                 struct tr_message *init = fake_message(&asker, i, "init", 0);
                 init->kind = TR_MESSAGE_INIT;
                 struct tr_target *target;
-                ck_assert_ptr_null(tr_actor_spawn(fake.system, fake.system->daemon_session, &options, init, &target, NULL));
+                ck_assert_ptr_null(
+                        tr_actor_spawn(fake.system, fake.system->daemon_session, &options, init, &target, NULL));
                 fake_system_run_until_outcomes(&fake, &asker, i + 1);
                 expect_rejected(i, cases[i].code, cases[i].ran);
                 tr_target_unref(target);
@@ -397,7 +414,8 @@ START_TEST(the_registry_forgets_when_nobody_holds_it) {
                 struct tr_actor_options options = { .actor = "broken" };
                 struct tr_message *init = fake_message(&asker, 10, "init", 0);
                 init->kind = TR_MESSAGE_INIT;
-                ck_assert_ptr_null(tr_actor_spawn(fake.system, fake.system->daemon_session, &options, init, &target, NULL));
+                ck_assert_ptr_null(
+                        tr_actor_spawn(fake.system, fake.system->daemon_session, &options, init, &target, NULL));
                 tr_target_unref(target);
                 fake_system_run_until_outcomes(&fake, &asker, (size_t)i + 3);
         }
@@ -421,6 +439,7 @@ int main(void) {
         tcase_add_test(actors, kill_of_an_idle_one);
         tcase_add_test(actors, stop_within_kills_in_the_end);
         tcase_add_test(actors, one_that_does_not_return_is_stuck_and_nobody_waits);
+        tcase_add_test(actors, one_that_is_stuck_in_its_init_may_still_come_back_to_it);
         tcase_add_test(actors, init_fails);
         tcase_add_test(actors, messages_queue_while_it_starts);
         tcase_add_test(actors, a_bound_on_handlers_in_progress_holds_back_messages_only);
