@@ -68,7 +68,8 @@ class Shutdown(unittest.TestCase):
             self.assertEqual(daemon.wait(), 0)
 
     def test_who_is_stuck_is_named_and_not_waited_for(self):
-        with self.daemon(grace="10ms") as daemon, harness.Client(daemon.socket) as client:
+        # within the grace it gets into the function that nothing interrupts
+        with self.daemon(grace="1s") as daemon, harness.Client(daemon.socket) as client:
             slow = client.request("spawn", "slow", [], {"name": "mule"})
             stuck = client.start("ask", slow, "stuck", [])
             client.request("shutdown")
