@@ -120,6 +120,12 @@ static void take_peeked(struct tr_connection *connection) {
                 tr_connection_doom(connection, "what it sent cannot be taken out of its socket");
 }
 
+/* Where the loop has only passed messages on, whoever answers them calls it if need be. Looking now would mostly mean
+ * to wait for the lock while an answer is being sent under it. */
+static bool wants_attention(const struct tr_connection *connection) {
+        return connection->answered || connection->bad || connection->eof || connection->retained;
+}
+
 void tr_connection_on_readable(int fd, short what, void *userdata) {
         struct tr_connection *connection = userdata;
         if (connection->paused)
@@ -128,12 +134,11 @@ void tr_connection_on_readable(int fd, short what, void *userdata) {
                 receive_piece(connection, connection->input.data, connection->input.bytes);
         else
                 receive(connection);
-        /* Where the loop has only passed messages on, whoever answers them calls it if need be. Looking now would mostly
-         * mean to wait for the lock while an answer is being sent under it. */
-        if (!connection->answered && !connection->bad && !connection->eof && !connection->retained)
-                return;
-        tr_connection_push(connection);
-        /* Before that is taken: the actor soon holds the connection's lock, while it sends the answer. */
-        if (tr_connection_attend(connection))
+        bool closed = false;
+        if (wants_attention(connection)) {
+                tr_connection_push(connection);
+                closed = !tr_connection_attend(connection);
+        }
+        if (!closed)
                 take_peeked(connection);
 }
