@@ -17,6 +17,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
+#include "daemon/core/cargo.h"
 
 const char *tr_actor_state_text(enum tr_actor_state state) {
         static const char *const texts[] = {
@@ -125,11 +126,16 @@ static struct tr_actor *actor_of_asker(struct tr_asker *asker) {
 }
 
 static void actor_asker_resolve(struct tr_asker *asker, struct tr_message *message, const void *value, size_t bytes, bool more) {
-        tr_mailbox_post_answer(&actor_of_asker(asker)->mailbox, tr_answer_new(message->ask.id, value, bytes));
+        struct tr_answer *answer = tr_answer_new(message->ask.id, value, bytes);
+        if (answer)
+                answer->cargo = tr_message_take_cargo(message);
+        tr_mailbox_post_answer(&actor_of_asker(asker)->mailbox, answer);
 }
 
 static void actor_asker_reject(struct tr_asker *asker, struct tr_message *message, struct tr_failure *failure, enum tr_ran ran,
                                bool more) {
+        /* Before he hears of it. */
+        tr_cargo_return(tr_message_take_cargo(message));
         tr_mailbox_post_answer(&actor_of_asker(asker)->mailbox, tr_answer_new_failure(message->ask.id, failure, ran));
 }
 

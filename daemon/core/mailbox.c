@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/core/cargo.h"
+
 /* A receiver that had a message within the last millisecond waits for the next one awake, this long. */
 #define SPIN_NS (50 * TR_NS_PER_US)
 #define SPIN_RECENT_NS TR_NS_PER_MS
@@ -52,6 +54,7 @@ void tr_answer_free(struct tr_answer *answer) {
         if (!answer)
                 return;
         tr_failure_unref(answer->failure);
+        tr_cargo_return(answer->cargo);
         free(answer);
 }
 
@@ -288,7 +291,9 @@ static void mailbox_settle_locked(struct tr_list *list, struct tr_message **chai
         struct tr_message *message;
         tr_list_for_each(message, list, link) {
                 bool begun;
-                if (!tr_message_settle(message, &begun) || !message->asker)
+                if (!tr_message_settle(message, &begun))
+                        continue;
+                if (!message->asker && !atomic_load_explicit(&message->cargo, memory_order_relaxed))
                         continue;
                 struct tr_message **chain = begun ? chain_begun : chain_queued;
                 message->next_rejected = *chain;
@@ -299,7 +304,9 @@ static void mailbox_settle_locked(struct tr_list *list, struct tr_message **chai
 static void reject_chain(struct tr_message *chain, struct tr_failure *failure, enum tr_ran ran) {
         while (chain) {
                 struct tr_message *next = chain->next_rejected;
-                chain->asker->ops->reject(chain->asker, chain, failure, ran, false);
+                tr_cargo_return(tr_message_take_cargo(chain));
+                if (chain->asker)
+                        chain->asker->ops->reject(chain->asker, chain, failure, ran, false);
                 tr_message_unref(chain);
                 chain = next;
         }

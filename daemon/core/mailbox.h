@@ -36,12 +36,16 @@ enum tr_post {
         TR_POST_TOO_LARGE = 3, /* one message alone is above mailbox_bytes */
 };
 
+/* The id of an answer to nothing: cargo that comes back. */
+#define TR_ANSWER_CARGO UINT64_C(0)
+
 /* An answer to something the mailbox's owner asked. One allocation; whoever takes it frees it. */
 struct tr_answer {
         struct tr_list link;
         uint64_t id;                /* ask.id of the message */
         struct tr_failure *failure; /* strong; NULL: it was answered */
         enum tr_ran ran;
+        struct tr_cargo *cargo;     /* what the value carries; returned with the answer */
         uint32_t bytes;
         uint8_t value[];            /* one value in the internal form */
 };

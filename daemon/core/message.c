@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/cargo.h"
 #include "daemon/core/target.h"
 
 struct tr_message *tr_message_new(enum tr_message_kind kind, const char *handler, size_t handler_len, const void *args,
@@ -25,6 +26,7 @@ struct tr_message *tr_message_new(enum tr_message_kind kind, const char *handler
         };
         atomic_init(&message->refs, 1);
         atomic_init(&message->state, TR_MESSAGE_QUEUED);
+        atomic_init(&message->cargo, NULL);
         tr_list_init(&message->link);
         if (handler_len)
                 memcpy(message->data, handler, handler_len);
@@ -52,7 +54,25 @@ void tr_message_unref(struct tr_message *message) {
                 message->asker->ops->unref(message->asker);
         }
         tr_target_unref(message->spawned);
+        tr_cargo_return(atomic_load_explicit(&message->cargo, memory_order_relaxed));
         free(message);
+}
+
+void tr_message_load(struct tr_message *message, struct tr_cargo *take_cargo) {
+        message->cargo_bytes = take_cargo->heap_bytes;
+        tr_message_put_cargo(message, take_cargo);
+}
+
+void tr_message_put_cargo(struct tr_message *message, struct tr_cargo *take_cargo) {
+        /* release: whoever takes it out sees what is in it */
+        atomic_store_explicit(&message->cargo, take_cargo, memory_order_release);
+}
+
+struct tr_cargo *tr_message_take_cargo(struct tr_message *message) {
+        /* a look first: next to no message has any, and an exchange costs more than all else that is done to this one */
+        if (!atomic_load_explicit(&message->cargo, memory_order_relaxed))
+                return NULL;
+        return atomic_exchange_explicit(&message->cargo, NULL, memory_order_acquire);
 }
 
 bool tr_message_begin(struct tr_message *message) {

@@ -13,6 +13,7 @@
 #include "daemon/core/timer.h"
 
 struct tr_asker;
+struct tr_cargo;
 struct tr_target;
 
 /*
@@ -60,6 +61,9 @@ struct tr_message {
         uint32_t args_count;
         uint32_t args_bytes;
         uint32_t caller_uid;
+        uint64_t cargo_bytes; /* of what it was posted with */
+        /* What the arguments carry; later, what the answer does. Who takes it out owns it. NULL: nothing. */
+        _Atomic(struct tr_cargo *) cargo;
 
         /* The mailbox's: its queue, then its list of what is in hand. Guarded by the mailbox's lock. */
         struct tr_list link;
@@ -95,7 +99,7 @@ static inline const uint8_t *tr_message_args(const struct tr_message *message) {
 
 /* What it counts as in a mailbox's limit of bytes. */
 static inline size_t tr_message_bytes(const struct tr_message *message) {
-        return (size_t)message->args_bytes + message->handler_len;
+        return (size_t)message->args_bytes + message->handler_len + message->cargo_bytes;
 }
 
 /* A message with copies of the handler's name and the arguments; NULL where memory is short. */
@@ -104,6 +108,13 @@ struct tr_message *tr_message_new(enum tr_message_kind kind, const char *handler
 struct tr_message *tr_message_ref(struct tr_message *message);
 /* NULL is fine. */
 void tr_message_unref(struct tr_message *message);
+
+/* Before it is posted: gives it cargo, which counts in its bytes. */
+void tr_message_load(struct tr_message *message, struct tr_cargo *take_cargo);
+/* Who is running it: what its arguments carried and could not be taken, or what its answer carries. NULL is fine. */
+void tr_message_put_cargo(struct tr_message *message, struct tr_cargo *take_cargo);
+/* Takes the cargo out; NULL where there is none. Whoever moved the message out of its queue does, or whom it is up to then. */
+struct tr_cargo *tr_message_take_cargo(struct tr_message *message);
 
 static inline enum tr_message_state tr_message_state(const struct tr_message *message) {
         /* acquire: who sees a state also sees what was written before it was entered */

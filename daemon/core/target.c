@@ -105,17 +105,26 @@ struct tr_failure *tr_post_failure(enum tr_post post) {
         return tr_failure_new(TR_CODE_INTERNAL, "a message that was taken was also refused");
 }
 
-enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message) {
+enum tr_post tr_target_post(struct tr_target *target, struct tr_message *message) {
         struct tr_list list = TR_LIST_INIT(list);
-        tr_list_append(&list, &take_message->link);
+        tr_list_append(&list, &message->link);
         enum tr_post post = target->ops->post(target, &list);
-        if (post != TR_POST_OK) {
-                struct tr_failure *failure = tr_post_failure(post);
-                tr_list_unlink(&take_message->link);
-                tr_message_reject(take_message, failure, TR_RAN_NO);
-                tr_failure_unref(failure);
-                tr_message_unref(take_message);
-        }
+        if (post != TR_POST_OK)
+                tr_list_unlink(&message->link);
+        return post;
+}
+
+void tr_target_refuse(struct tr_message *take_message, enum tr_post post) {
+        struct tr_failure *failure = tr_post_failure(post);
+        tr_message_reject(take_message, failure, TR_RAN_NO);
+        tr_failure_unref(failure);
+        tr_message_unref(take_message);
+}
+
+enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message) {
+        enum tr_post post = tr_target_post(target, take_message);
+        if (post != TR_POST_OK)
+                tr_target_refuse(take_message, post);
         return post;
 }
 

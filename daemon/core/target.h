@@ -93,6 +93,10 @@ struct tr_target *tr_target_ref(struct tr_target *target);
 /* NULL is fine. */
 void tr_target_unref(struct tr_target *target);
 
+/* Posts one message, and takes it where the answer is TR_POST_OK. Else it is still the caller's. */
+TR_MUST_CHECK enum tr_post tr_target_post(struct tr_target *target, struct tr_message *message);
+/* What could not be posted: rejects its asker with the code that belongs to the answer. Takes it. */
+void tr_target_refuse(struct tr_message *take_message, enum tr_post post);
 /* Posts one message and drops the caller's reference; where it is refused, rejects its asker with the code that belongs to
  * the answer (which is also returned, for a send whose sender must know). */
 enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message);
