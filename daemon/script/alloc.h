@@ -36,6 +36,8 @@ void *tr_alloc_lua(void *ud, void *block, size_t old_bytes, size_t new_bytes);
 /* Storage that Lua does not hold. False where the ceiling is reached (and then it is remembered like any other
  * refusal). */
 bool tr_alloc_charge(struct tr_alloc *alloc, size_t bytes);
+/* The same, whatever the ceiling: what was refused elsewhere comes back. */
+void tr_alloc_charge_anyway(struct tr_alloc *alloc, size_t bytes);
 void tr_alloc_discharge(struct tr_alloc *alloc, size_t bytes);
 /* Tells the system's figure what is used now: when a turn is over, and last of all. */
 void tr_alloc_report(struct tr_alloc *alloc);

@@ -39,8 +39,7 @@ static uint8_t *data_of(const struct tr_bytes *bytes) {
 struct tr_bytes *tr_push_bytes(lua_State *L, const void *data, size_t len) {
         struct tr_bytes *bytes = tr_box_push(L, &bytes_tag, sizeof(*bytes), 0);
 
-        bytes->storage = NULL;
-        bytes->len = 0;
+        *bytes = (struct tr_bytes){ .tag = &bytes_tag };
         tr_box_seal(L, &bytes_tag);
         if (len == 0)
                 return bytes;

@@ -10,6 +10,7 @@
 
 #include "daemon/script/call.h"
 
+#include "daemon/core/cargo.h"
 #include "daemon/script/codec.h"
 #include "daemon/script/declare.h"
 #include "daemon/script/kill.h"
@@ -20,11 +21,14 @@
 /* Arguments of one call: far below what Lua's stack takes. */
 #define ARGS_MAX 100000
 
-static void push_arguments(lua_State *L, const struct tr_message *message) {
+static void push_arguments(lua_State *L, const struct tr_task *task) {
+        const struct tr_message *message = task->message;
+
         if (message->args_count > ARGS_MAX)
                 tr_script_raise(L, TR_CODE_TOO_LARGE, "a message with more than %d arguments", ARGS_MAX);
         luaL_checkstack(L, (int)message->args_count + LUA_MINSTACK, "too many arguments");
-        tr_codec_decode(L, tr_message_args(message), message->args_bytes, message->args_count, message->internal);
+        tr_codec_decode(L, tr_message_args(message), message->args_bytes, message->args_count, message->internal,
+                        task->cargo);
 }
 
 /* Pushes the handler that a message names and whether it is asynchronous; nil where there is none. */
@@ -54,7 +58,7 @@ static int build_handler(lua_State *L) {
         if (!lua_isfunction(L, 1))
                 return 0;
         tr_vm_push(L, TR_PIN_SELF);
-        push_arguments(L, task->message);
+        push_arguments(L, task);
         return lua_gettop(L);
 }
 
@@ -63,7 +67,7 @@ static int build_init(lua_State *L) {
 
         lua_settop(L, 0);
         tr_declare_push_constructor(L, task->message->args_count);
-        push_arguments(L, task->message);
+        push_arguments(L, task);
         return lua_gettop(L);
 }
 
@@ -93,7 +97,7 @@ static int build_close(lua_State *L) {
                 return 0;
         lua_remove(L, 1);
         tr_vm_push(L, TR_PIN_SELF);
-        push_arguments(L, task->message);
+        push_arguments(L, task);
         return lua_gettop(L);
 }
 
@@ -147,9 +151,16 @@ void tr_call(struct tr_vm *vm, struct tr_message *message) {
                 decline(vm, message, tr_failure_new(TR_CODE_NO_MEMORY, "out of memory"));
                 return;
         }
+        task->cargo = tr_message_take_cargo(message);
         vm->alloc.margin_bytes = vm->alloc.max_bytes / MARGIN_DIVISOR;
         status = tr_task_build(vm, task, build, &count);
         vm->alloc.margin_bytes = 0;
+        /* where the arguments were not taken it goes the way of the message, back to who sent it */
+        if (status == LUA_OK && count > 0)
+                tr_cargo_free(task->cargo);
+        else
+                tr_message_put_cargo(message, task->cargo);
+        task->cargo = NULL;
         if (vm->alloc.exceeded) {
                 too_large = true;
                 vm->alloc.exceeded = false;

@@ -10,6 +10,8 @@
 #include "daemon/core/message.h"
 #include "proto/value.h"
 
+struct tr_cargo;
+
 /*
  * Lua values as MessagePack and back: what crosses, and how (actors.md).
  *
@@ -24,7 +26,7 @@
  * there: NULL for arguments ("argument 2"; fields of the first go without), else for instance "the answer".
  *
  * What was written before a raise stays in the writer, which must outlive the error: the VM's scratch. Runs no Lua
- * code.
+ * code. Buffers that are to be handed over are noted (transfer.h), for the caller to empty.
  */
 void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, const char *what, struct tr_writer *writer);
 
@@ -34,7 +36,11 @@ void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, cons
  * hold. `internal`: they are in the internal form; else a peer wrote them, and no code may be loaded for an instance.
  *
  * From a peer, bin is a byte buffer, and a string where it is a map's key.
+ *
+ * `cargo` is what the bytes came with (NULL: nothing): its blocks are taken out of it last of all, when nothing can go
+ * wrong any more. Those that nothing refers to stay in it.
  */
-void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t count, bool internal);
+void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t count, bool internal,
+                     struct tr_cargo *cargo);
 
 #endif

@@ -80,6 +80,8 @@ static int withdraw(lua_State *L) {
                 lua_pushboolean(L, false);
                 return 1;
         }
+        if (!begun)
+                tr_transfer_reclaim(L, message);
         tr_outstanding_take(L, promise->pending_id);
         lua_pushstring(L, tr_ran_text(begun ? TR_RAN_MAYBE : TR_RAN_NO));
         return 1;

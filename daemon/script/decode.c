@@ -13,11 +13,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "daemon/core/cargo.h"
 #include "daemon/script/codec.h"
 #include "daemon/script/extension.h"
 #include "daemon/script/held.h"
 #include "daemon/script/module.h"
 #include "daemon/script/path.h"
+#include "daemon/script/transfer.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
@@ -30,6 +32,7 @@ struct decoder {
         bool internal;
         int shared;       /* stack index of the containers by their number; 0: nothing refers to them */
         uint32_t numbers; /* containers that have begun */
+        struct tr_cargo *cargo;
         struct tr_path path;
 };
 
@@ -238,15 +241,29 @@ static void decode_handle(struct decoder *d, const struct tr_token *token) {
         tr_push_handle_of(d->L, &handle);
 }
 
-static void decode_reference(struct decoder *d, const struct tr_token *token) {
+static uint32_t number_of(struct decoder *d, const struct tr_token *token) {
         uint32_t number = 0;
 
-        if (!d->shared || token->len != sizeof(number))
+        if (token->len != sizeof(number))
                 refuse_bytes(d);
         for (int i = 0; i < 4; i++)
                 number = number << 8 | token->data[i];
-        if (lua_rawgeti(d->L, d->shared, number) == LUA_TNIL)
+        return number;
+}
+
+static void decode_reference(struct decoder *d, const struct tr_token *token) {
+        if (!d->shared || lua_rawgeti(d->L, d->shared, number_of(d, token)) == LUA_TNIL)
                 refuse_bytes(d);
+}
+
+/* Pushes a buffer that will take a block of the cargo. */
+static void decode_block(struct decoder *d, const struct tr_token *token) {
+        uint32_t number = number_of(d, token);
+
+        if (!d->cargo || number >= d->cargo->count || d->cargo->blocks[number].taker)
+                refuse_bytes(d);
+        d->cargo->blocks[number].taker = tr_push_bytes(d->L, NULL, 0);
+        number_container(d);
 }
 
 static void decode_marked(struct decoder *d, const struct tr_token *token) {
@@ -296,6 +313,9 @@ static bool decode_internal(struct decoder *d, const struct tr_token *token) {
                 return true;
         case TR_EXT_ERROR:
                 decode_error(d);
+                return true;
+        case TR_EXT_BLOCK:
+                decode_block(d, token);
                 return true;
         default:
                 return false;
@@ -374,7 +394,8 @@ static bool starts_shared(struct tr_reader *reader) {
         return true;
 }
 
-void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t count, bool internal) {
+void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t count, bool internal,
+                     struct tr_cargo *cargo) {
         struct decoder d;
 
         /* every value has a byte at least */
@@ -385,6 +406,9 @@ void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t c
         d.internal = internal;
         d.shared = 0;
         d.numbers = 0;
+        d.cargo = cargo;
+        for (uint32_t i = 0; cargo && i < cargo->count; i++)
+                cargo->blocks[i].taker = NULL;
         d.path.what = NULL;
         d.path.depth = 0;
         if (internal && starts_shared(&d.reader)) {
@@ -399,4 +423,6 @@ void tr_codec_decode(lua_State *L, const uint8_t *data, size_t bytes, uint32_t c
                 refuse_bytes(&d);
         if (d.shared)
                 lua_remove(L, d.shared);
+        if (cargo)
+                tr_transfer_take(L, cargo);
 }

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "daemon/script/codec.h"
-#include "daemon/script/extension.h"
 #include "daemon/script/kind.h"
 #include "daemon/script/storage.h"
+#include "daemon/script/transfer.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
@@ -92,6 +92,25 @@ static void encode_time(struct tr_encoder *e, const struct tr_time *time) {
         tr_write_str(e->writer, text, len);
 }
 
+static void encode_bytes(struct tr_encoder *e, int index, const struct tr_bytes *bytes) {
+        tr_encode_check_room(e, bytes->len);
+        if (e->form != TR_FORM_INTERNAL || !tr_encode_was_written(e, index))
+                tr_write_bin(e->writer, bytes->storage ? bytes->storage->data : NULL, bytes->len);
+}
+
+/* The buffer at the top of the stack, which is to be handed over. It is noted also where the message has it already, as a
+ * copy or towards a peer: it is emptied all the same. */
+static void encode_transfer(struct tr_encoder *e) {
+        int index = lua_gettop(e->L);
+        struct tr_bytes *bytes = tr_to_bytes(e->L, index);
+        uint32_t block = bytes->storage ? tr_transfer_note(e->L, bytes) : 0;
+
+        if (e->form != TR_FORM_INTERNAL || !bytes->storage)
+                encode_bytes(e, index, bytes);
+        else if (!tr_encode_was_written(e, index))
+                tr_encode_number(e, TR_EXT_BLOCK, block);
+}
+
 static void encode_userdata(struct tr_encoder *e, int index) {
         const struct tr_handle *handle;
         const struct tr_time *time;
@@ -118,9 +137,12 @@ static void encode_userdata(struct tr_encoder *e, int index) {
         }
         bytes = tr_to_bytes(e->L, index);
         if (bytes) {
-                tr_encode_check_room(e, bytes->len);
-                if (e->form != TR_FORM_INTERNAL || !tr_encode_was_written(e, index))
-                        tr_write_bin(e->writer, bytes->storage ? bytes->storage->data : NULL, bytes->len);
+                encode_bytes(e, index, bytes);
+                return;
+        }
+        if (tr_transfer_push(e->L, index)) {
+                encode_transfer(e);
+                lua_pop(e->L, 1);
                 return;
         }
         time = tr_to_time(e->L, index);
@@ -185,6 +207,7 @@ void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, cons
         int top;
 
         luaL_checkstack(L, TR_ENCODE_SLOTS, NULL);
+        tr_transfer_begin(tr_vm_of(L));
         first = lua_absindex(L, first);
         top = lua_gettop(L);
         /* not initialized as a whole: it is more than a kilobyte, of which most messages use next to nothing */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/core/message.h"
+#include "daemon/script/extension.h"
 #include "daemon/script/held.h"
 #include "daemon/script/path.h"
 #include "daemon/script/seen.h"
@@ -42,6 +43,8 @@ void tr_encode_string(struct tr_encoder *e, const char *string, size_t len);
 
 /* Writes a reference and answers true where the container at the index was written already, or refuses the cycle. */
 bool tr_encode_was_written(struct tr_encoder *e, int index);
+/* An extension whose payload is a number of 4 bytes. */
+void tr_encode_number(struct tr_encoder *e, enum tr_extension type, uint32_t number);
 /* Refuses to write `bytes` more where that is more than any message may have. */
 void tr_encode_check_room(struct tr_encoder *e, size_t bytes);
 /* Refuses the present value, which is `kind`. */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "daemon/script/encode.h"
-#include "daemon/script/extension.h"
 #include "daemon/script/kind.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
@@ -26,16 +25,21 @@ static void put_be32(uint8_t *bytes, uint32_t value) {
                 bytes[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
+void tr_encode_number(struct tr_encoder *e, enum tr_extension type, uint32_t number) {
+        uint8_t payload[4];
+
+        put_be32(payload, number);
+        tr_write_ext(e->writer, (int8_t)type, payload, sizeof(payload));
+}
+
 bool tr_encode_was_written(struct tr_encoder *e, int index) {
         const void *container = lua_topointer(e->L, index);
-        uint8_t payload[4];
         uint32_t number;
 
         if (e->form == TR_FORM_INTERNAL) {
                 if (!tr_seen_add(&e->seen, e->L, container, &number))
                         return false;
-                put_be32(payload, number);
-                tr_write_ext(e->writer, TR_EXT_REFERENCE, payload, sizeof(payload));
+                tr_encode_number(e, TR_EXT_REFERENCE, number);
                 e->shared = true;
                 return true;
         }

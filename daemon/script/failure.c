@@ -108,7 +108,7 @@ void tr_script_set_failure(lua_State *L, int index) {
 static int decode_extra(lua_State *L) {
         const struct tr_reader *span = lua_touserdata(L, 1);
 
-        tr_codec_decode(L, span->at, (size_t)(span->end - span->at), 1, false);
+        tr_codec_decode(L, span->at, (size_t)(span->end - span->at), 1, false, NULL);
         return 1;
 }
 

@@ -15,6 +15,7 @@ void tr_open_marks(lua_State *L);
 void tr_open_handles(lua_State *L);
 void tr_open_messages(lua_State *L);
 void tr_open_bytes(lua_State *L);
+void tr_open_transfers(lua_State *L);
 void tr_open_times(lua_State *L);
 void tr_open_classes(lua_State *L);
 

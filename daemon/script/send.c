@@ -4,7 +4,8 @@
  * `send` and `ask`.
  *
  * The arguments are encoded before anything else happens, so that a message that cannot be sent was not sent at all.
- * A message to an actor is in the internal form; one to a connection that listens is in the protocol's.
+ * A message to an actor is in the internal form; one to a connection that listens is in the protocol's, and what is to
+ * be handed over to that is copied.
  */
 
 #include "daemon/script/send.h"
@@ -53,7 +54,7 @@ static void encode_arguments(lua_State *L, struct destination *to) {
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
 }
 
-/* A message with what was encoded, that nobody asks; NULL where memory is short. */
+/* A message with what was encoded, that nobody asks, loaded with what is handed over; NULL where memory is short. */
 static struct tr_message *new_message(struct tr_vm *vm, const struct destination *to) {
         struct tr_message *message;
 
@@ -64,7 +65,25 @@ static struct tr_message *new_message(struct tr_vm *vm, const struct destination
                 return NULL;
         message->internal = to->target->ops->kind != TR_TARGET_CONNECTION;
         message->caller_uid = vm->actor->target.owner_uid;
+        if (message->internal && !tr_transfer_load(vm, message)) {
+                tr_message_unref(message);
+                return NULL;
+        }
         return message;
+}
+
+/* Posts the message. Where it is refused its buffers are as they were. */
+static enum tr_post post(lua_State *L, const struct destination *to, struct tr_message *take_message) {
+        bool copied = !take_message->internal;
+        enum tr_post post = tr_target_post(to->target, take_message);
+
+        if (post != TR_POST_OK) {
+                tr_transfer_reclaim(L, take_message);
+                tr_target_refuse(take_message, post);
+        } else if (copied) {
+                tr_transfer_empty(L);
+        }
+        return post;
 }
 
 /* Nobody is told of a send that came too late, but it is counted. */
@@ -82,7 +101,7 @@ static int library_send(lua_State *L) {
         struct tr_vm *vm = tr_vm_of(L);
         struct tr_message *message;
         struct tr_failure *failure;
-        enum tr_post post;
+        enum tr_post outcome;
 
         tr_module_refuse_at_top_level(L, "send");
         encode_arguments(L, &to);
@@ -93,14 +112,14 @@ static int library_send(lua_State *L) {
         message = new_message(vm, &to);
         if (!message)
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
-        post = tr_target_send(to.target, message);
-        if (post == TR_POST_OK)
+        outcome = post(L, &to, message);
+        if (outcome == TR_POST_OK)
                 return 0;
-        if (post == TR_POST_CLOSED) {
+        if (outcome == TR_POST_CLOSED) {
                 count_refused(vm, to.target);
                 return 0;
         }
-        failure = tr_post_failure(post);
+        failure = tr_post_failure(outcome);
         tr_script_push_error(L, failure->code, "%s", failure->message);
         tr_failure_unref(failure);
         return lua_error(L);
@@ -128,7 +147,7 @@ static int library_ask(lua_State *L) {
         }
         tr_outstanding_ask(vm, promise->pending_id, message);
         /* refused or not, the answer comes through the mailbox */
-        (void)tr_target_send(to.target, message);
+        (void)post(L, &to, message);
         return 1;
 }
 

@@ -57,8 +57,10 @@ static struct tr_message *new_init(lua_State *L, int last) {
                 init = tr_message_new(TR_MESSAGE_INIT, "init", 4, vm->scratch.data, vm->scratch.len,
                                       (uint32_t)(last - 1));
         tr_vm_trim_scratch(vm);
-        if (!init)
+        if (!init || !tr_transfer_load(vm, init)) {
+                tr_message_unref(init);
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
+        }
         init->internal = true;
         init->caller_uid = vm->actor->target.owner_uid;
         return init;
@@ -97,8 +99,11 @@ static int library_spawn(lua_State *L) {
         init = new_init(L, last);
 
         session = choose_session(actor, options.detach);
-        failure = tr_actor_spawn(actor->target.system, session, &options.actor, init, &target, NULL);
+        failure = tr_actor_spawn(actor->target.system, session, &options.actor, tr_message_ref(init), &target, NULL);
         tr_session_unref(session);
+        if (failure)
+                tr_transfer_reclaim(L, init);
+        tr_message_unref(init);
         if (failure) {
                 tr_script_push_error(L, failure->code, "spawn: %s", failure->message);
                 tr_failure_unref(failure);

@@ -18,7 +18,7 @@ static void tell_collector(lua_State *L, size_t bytes) {
                 lua_gc(L, LUA_GCSTEP, kilobytes < INT_MAX / 1024 ? (int)kilobytes : INT_MAX / 1024);
 }
 
-static void charge(lua_State *L, size_t bytes) {
+void tr_storage_charge(lua_State *L, size_t bytes) {
         struct tr_alloc *alloc = &tr_vm_of(L)->alloc;
 
         tell_collector(L, bytes);
@@ -35,15 +35,20 @@ static void charge(lua_State *L, size_t bytes) {
 static void storage_release(struct tr_vm *vm, struct tr_held *held) {
         struct tr_storage *storage = (struct tr_storage *)held;
 
-        tr_alloc_discharge(&vm->alloc, sizeof(*storage) + storage->room);
+        tr_alloc_discharge(&vm->alloc, tr_storage_bytes(storage));
         free(storage);
+}
+
+void tr_storage_leave(struct tr_vm *vm, struct tr_storage *storage) {
+        tr_list_unlink(&storage->held.link);
+        tr_alloc_discharge(&vm->alloc, tr_storage_bytes(storage));
 }
 
 struct tr_storage *tr_storage_grow(lua_State *L, struct tr_storage *storage, size_t room) {
         size_t more = storage ? room - storage->room : sizeof(*storage) + room;
         struct tr_storage *grown;
 
-        charge(L, more);
+        tr_storage_charge(L, more);
         if (storage)
                 tr_list_unlink(&storage->held.link);
         grown = realloc(storage, sizeof(*grown) + room);

@@ -77,6 +77,7 @@ struct tr_task *tr_task_new(struct tr_vm *vm, struct tr_message *message, bool m
         }
         task->message = message;
         task->may_await = may_await;
+        task->cargo = NULL;
         task->recurring = NULL;
         tr_list_append(&vm->tasks, &task->link);
         return task;
@@ -136,12 +137,21 @@ static void fault(struct tr_vm *vm, struct tr_task *task, bool stopped) {
         tr_actor_fault(vm->actor, task->message, failure);
 }
 
-/* Encodes the value at 1 as the answer to the message at 2. */
+/* Encodes the value at 1 as the answer to the message at 2. What is to be handed over leaves with it; a peer, who gets a copy, has to
+ * be there still. */
 static int encode_answer(lua_State *L) {
-        const struct tr_message *message = lua_touserdata(L, 2);
+        struct tr_message *message = lua_touserdata(L, 2);
         struct tr_vm *vm = tr_vm_of(L);
+        struct tr_cargo *cargo;
 
         tr_codec_encode(L, 1, 1, (enum tr_form)message->form, "the answer", &vm->scratch);
+        if (message->form == TR_FORM_INTERNAL) {
+                if (!tr_transfer_pack(vm, &cargo))
+                        tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory for the answer");
+                tr_message_put_cargo(message, cargo);
+        } else if (tr_message_state(message) != TR_MESSAGE_SETTLED) {
+                tr_transfer_empty(L);
+        }
         return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/base/list.h"
 #include "daemon/script/vm.h"
 
+struct tr_cargo;
 struct tr_recurring;
 
 /*
@@ -31,6 +32,7 @@ struct tr_task {
         enum tr_task_state state;
         bool may_await;
         struct tr_message *message;     /* borrowed; NULL: none */
+        struct tr_cargo *cargo;         /* what came with the message, while its arguments are decoded */
         struct tr_recurring *recurring; /* what `every` made, NULL: it is no tick */
 };
 

@@ -25,7 +25,7 @@ struct tr_target;
  */
 
 /* Opens them all and puts their functions into the library table at the top of the stack (null, array, map, bytes,
- * timestamp, class, is, handle, text). Once per VM. */
+ * timestamp, transfer, class, is, handle, text). Once per VM. */
 void tr_values_open(lua_State *L);
 
 /* Raises `bad-request`: "FUNCTION: VALUE is not WANTED", VALUE being what is at the index (`42`, `"text"`, `nil`,
@@ -78,6 +78,12 @@ struct tr_bytes {
         const void *tag;
         struct tr_storage *storage; /* NULL: empty */
         size_t len;                 /* of what is in its data */
+
+        /* transfer.c */
+        uint64_t place;             /* its number among the buffers that were ever noted; 0: it was not */
+        uint64_t noted;             /* the encoding in which it was noted last */
+        uint32_t block;             /* in that */
+        struct tr_bytes *next_noted;
 };
 
 /* A new buffer with a copy (data NULL: zeroes). Raises where the ceiling is reached. */

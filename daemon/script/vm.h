@@ -13,6 +13,7 @@
 #include "daemon/script/alloc.h"
 #include "daemon/script/script.h"
 #include "daemon/script/source.h"
+#include "daemon/script/transfer.h"
 
 struct tr_task;
 struct tr_chain;
@@ -60,6 +61,7 @@ struct tr_vm {
         volatile bool reporting;     /* it is to say where it is (a signal handler sets it) */
         struct tr_writer scratch;    /* what an encoder writes into: owned here, so that a raised error leaks nothing */
         int pins[TR_PINS];
+        struct tr_transfers transfers; /* what is handed over with the values being encoded */
 
         /* kill.c and coroutine.c */
         struct tr_task *current;      /* whose code runs; NULL: none of a handler's */

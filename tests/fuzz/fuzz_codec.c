@@ -81,14 +81,14 @@ static void send_to_peer(lua_State *L, enum tr_form form) {
         FUZZ_CHECK(tr_read_skip(&reader) == 0 && reader.at == reader.end);
         if (form != TR_FORM_TYPED)
                 return;
-        tr_codec_decode(L, scratch->data, scratch->len, 1, false);
+        tr_codec_decode(L, scratch->data, scratch->len, 1, false, NULL);
         lua_pop(L, 1);
 }
 
 static int decode_input(lua_State *L) {
         const struct input *input = lua_touserdata(L, 1);
 
-        tr_codec_decode(L, input->data, input->bytes, 1, input->internal);
+        tr_codec_decode(L, input->data, input->bytes, 1, input->internal, NULL);
         return 1;
 }
 
@@ -101,7 +101,7 @@ static int cross_again(lua_State *L) {
         tr_writer_reset(scratch);
         tr_codec_encode(L, 1, 1, TR_FORM_INTERNAL, NULL, scratch);
         shared = scratch->len > 1 && scratch->data[0] == 0xd4 && scratch->data[1] == TR_EXT_SHARED;
-        tr_codec_decode(L, scratch->data, scratch->len, 1, true);
+        tr_codec_decode(L, scratch->data, scratch->len, 1, true, NULL);
         FUZZ_CHECK(same(L, 1, 2, &looks));
         lua_settop(L, 1);
         if (!shared) {

@@ -188,7 +188,7 @@ static int global_decode(lua_State *L) {
         uint8_t *exact = memcpy(lua_newuserdatauv(L, len, 0), data, len);
         int top = lua_gettop(L);
 
-        tr_codec_decode(L, exact, len, count, internal);
+        tr_codec_decode(L, exact, len, count, internal, NULL);
         if (lua_gettop(L) != top + (int)count)
                 return luaL_error(L, "decoding has not left %d values", (int)count);
         return (int)count;

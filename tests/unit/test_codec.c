@@ -158,7 +158,7 @@ START_TEST(encoding_appends) {
         tr_codec_encode(L, -1, 1, TR_FORM_INTERNAL, NULL, scratch);
         ck_assert_uint_eq(scratch->len, sizeof(want));
         ck_assert_mem_eq(scratch->data, want, sizeof(want));
-        tr_codec_decode(L, scratch->data + 1, scratch->len - 1, 1, true);
+        tr_codec_decode(L, scratch->data + 1, scratch->len - 1, 1, true, NULL);
         lua_rawgeti(L, -1, 1);
         lua_rawgeti(L, -2, 2);
         ck_assert(lua_rawequal(L, -1, -2));
