@@ -16,17 +16,17 @@ struct tr_answer;
  * where that has ended, nowhere.
  */
 struct tr_block {
-        void *memory;       /* of malloc(); NULL: it was taken */
-        size_t len;         /* bytes of content: the loader's and the taker's business */
-        size_t heap_bytes;  /* what it counts as, in a heap and in a mailbox */
-        uint64_t place;     /* the loader's own: where it was taken from */
-        void *taker;        /* the taker's own: where it is to go */
+        void *memory;      /* of malloc(); NULL: it was taken */
+        size_t len;        /* bytes of content: the loader's and the taker's business */
+        size_t heap_bytes; /* what it counts as, in a heap and in a mailbox */
+        uint64_t place;    /* the loader's own: where it was taken from */
+        void *taker;       /* the taker's own: where it is to go */
 };
 
 struct tr_cargo {
-        struct tr_actor *home;   /* strong: who loaded it; NULL: it is on its way back */
+        struct tr_actor *home;      /* strong: who loaded it; NULL: it is on its way back */
         struct tr_answer *wrapping; /* for the way back, which must not fail for want of memory */
-        uint64_t heap_bytes;     /* of all its blocks */
+        uint64_t heap_bytes;        /* of all its blocks */
         uint32_t count;
         struct tr_block blocks[];
 };

@@ -45,7 +45,7 @@ struct tr_answer {
         uint64_t id;                /* ask.id of the message */
         struct tr_failure *failure; /* strong; NULL: it was answered */
         enum tr_ran ran;
-        struct tr_cargo *cargo;     /* what the value carries; returned with the answer */
+        struct tr_cargo *cargo; /* what the value carries; returned with the answer */
         uint32_t bytes;
         uint8_t value[];            /* one value in the internal form */
 };

@@ -16,7 +16,7 @@ enum tr_extension {
         TR_EXT_CLASS = 67,     /* "module:Name": of the instance whose fields follow, a map */
         TR_EXT_NULL = 68,      /* 1 byte, any: null where a bare nil would be nil, outside of containers */
         TR_EXT_ERROR = 69,     /* 1 byte, any: the map that follows is an error table of the library */
-        TR_EXT_BLOCK = 70,     /* 4 bytes, big-endian: a byte buffer whose storage is that block of the message's cargo */
+        TR_EXT_BLOCK = 70, /* 4 bytes, big-endian: a byte buffer whose storage is that block of the message's cargo */
 };
 
 #endif

@@ -34,8 +34,7 @@ static const char *kind_of_userdata(lua_State *L, int index) {
                 const char *name, *kind;
         } named[] = {
                 { "FILE*", "a file" },        { "handle", "a handle" },       { "message", "a message" },
-                { "bytes", "a byte buffer" }, { "timestamp", "a timestamp" },
-                { "transfer", "a transfer" },
+                { "bytes", "a byte buffer" }, { "timestamp", "a timestamp" }, { "transfer", "a transfer" },
         };
         const char *name, *kind = "a userdata";
 

@@ -162,7 +162,8 @@ static void join(lua_State *L, struct tr_block *block, const struct tr_bytes *by
         if (back->room < room) {
                 back = realloc(back, sizeof(*back) + room);
                 if (!back)
-                        tr_script_raise(L, TR_CODE_NO_MEMORY, "no memory to give back a transfer of %zu bytes", block->len);
+                        tr_script_raise(L, TR_CODE_NO_MEMORY, "no memory to give back a transfer of %zu bytes",
+                                        block->len);
                 back->room = room;
                 block->memory = back;
         }

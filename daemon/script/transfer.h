@@ -20,11 +20,11 @@ struct tr_vm;
  * that it was taken from, where the program still has them.
  */
 struct tr_transfers {
-        uint64_t encoding;       /* the number of the present encoding */
+        uint64_t encoding; /* the number of the present encoding */
         uint32_t count;
-        struct tr_bytes *first;  /* noted in it, in order; borrowed from the values that are being sent */
+        struct tr_bytes *first; /* noted in it, in order; borrowed from the values that are being sent */
         struct tr_bytes **end;
-        uint64_t places;         /* how many buffers were ever noted */
+        uint64_t places; /* how many buffers were ever noted */
 };
 
 /* Pushes the buffer that the value at an index stands for; false, nothing pushed, where it is no transfer. Does not raise. */

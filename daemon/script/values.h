@@ -80,9 +80,9 @@ struct tr_bytes {
         size_t len;                 /* of what is in its data */
 
         /* transfer.c */
-        uint64_t place;             /* its number among the buffers that were ever noted; 0: it was not */
-        uint64_t noted;             /* the encoding in which it was noted last */
-        uint32_t block;             /* in that */
+        uint64_t place; /* its number among the buffers that were ever noted; 0: it was not */
+        uint64_t noted; /* the encoding in which it was noted last */
+        uint32_t block; /* in that */
         struct tr_bytes *next_noted;
 };
 

@@ -247,6 +247,7 @@ void fake_vm_init(struct fake_vm *fake, uint64_t heap_max_bytes) {
         memset(fake, 0, sizeof(*fake));
         must(tr_system_new(&limits, &behaviour, NULL, &hooks, &fake->system) == 0);
         fake->actor.target.system = fake->system;
+        atomic_init(&fake->actor.target.refs, 1);
         fake->vm.actor = &fake->actor;
         fake->vm.script = &script;
         tr_alloc_init(&fake->vm.alloc, heap_max_bytes, &fake->heap_bytes, &fake->total_bytes);

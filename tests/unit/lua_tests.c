@@ -7,6 +7,8 @@
 #include "tests/unit/fake_vm.h"
 
 #define HEAP_BYTES (UINT64_C(64) << 20)
+/* on a machine that is busy, with a sanitizer */
+#define TIMEOUT_S 120
 
 static const char *tests_file;
 
@@ -71,6 +73,7 @@ int lua_tests_main(const char *suite, const char *file, const TTest *const *test
         int failed;
 
         tests_file = file;
+        tcase_set_timeout(tcase, TIMEOUT_S);
         tcase_add_loop_test(tcase, in_lua, 0, count_tests());
         for (size_t i = 0; i < count; i++)
                 tcase_add_test(tcase, tests[i]);

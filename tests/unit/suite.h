@@ -11,14 +11,16 @@
 #define SUITE_TIMEOUT_S 120
 #endif
 
-/* Runs a suite of one case; answers what main() returns. */
-static inline int suite_run(const char *name, const TTest *const *tests, size_t count) {
+/* Runs a suite of one case, with what goes before and after each test (NULL: nothing); answers what main() returns. */
+static inline int suite_run_with(const char *name, void (*setup)(void), void (*teardown)(void),
+                                 const TTest *const *tests, size_t count) {
         Suite *suite = suite_create(name);
         TCase *tcase = tcase_create(name);
         SRunner *runner;
         int failed;
 
         tcase_set_timeout(tcase, SUITE_TIMEOUT_S);
+        tcase_add_checked_fixture(tcase, setup, teardown);
         for (size_t i = 0; i < count; i++)
                 tcase_add_test(tcase, tests[i]);
         suite_add_tcase(suite, tcase);
@@ -27,6 +29,10 @@ static inline int suite_run(const char *name, const TTest *const *tests, size_t 
         failed = srunner_ntests_failed(runner);
         srunner_free(runner);
         return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static inline int suite_run(const char *name, const TTest *const *tests, size_t count) {
+        return suite_run_with(name, NULL, NULL, tests, count);
 }
 
 /* The rest of a test program: suite_main("name", test, test, ...) */

@@ -299,18 +299,6 @@ int main(void) {
                 without_a_home_it_is_freed,
                 memory_ends,
         };
-        Suite *suite = suite_create("cargo");
-        TCase *tcase = tcase_create("cargo");
-        SRunner *runner;
-        int failed;
 
-        tcase_add_checked_fixture(tcase, setup, teardown);
-        for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-                tcase_add_test(tcase, tests[i]);
-        suite_add_tcase(suite, tcase);
-        runner = srunner_create(suite);
-        srunner_run_all(runner, CK_NORMAL);
-        failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return suite_run_with("cargo", setup, teardown, tests, sizeof(tests) / sizeof(tests[0]));
 }
