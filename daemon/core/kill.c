@@ -21,6 +21,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/core/actor.h"
+#include "daemon/core/cargo.h"
 
 /* The report of a slow handler has a signal of its own, after which system calls go on. */
 #define KILL_SIGNAL SIGUSR1
@@ -117,8 +118,10 @@ static void actor_give_up(struct tr_actor *actor) {
         tr_registry_withdraw(&system->registry, &actor->target);
         struct tr_failure *failure = tr_failure_new(TR_CODE_KILLED, "the actor was killed");
         struct tr_message *init = actor_init_ref(actor);
-        if (init)
+        if (init) {
                 tr_message_reject(init, failure, failure->ran);
+                tr_cargo_return(tr_message_take_cargo(init));
+        }
         tr_message_unref(init);
         tr_mailbox_reject_all(&actor->mailbox, failure);
         tr_target_end(&actor->target, failure);
