@@ -23,12 +23,14 @@ BUILD = pathlib.Path(os.environ["TROUPE_BUILD"])
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
 sys.path.insert(0, str(SOURCE / "tests" / "integration"))
 
+import actors  # noqa: E402
 import harness  # noqa: E402
 
 ROUND_TRIPS = 10_000
 ASKS = 500_000
 SENDS = 1_000_000
 REDIS_CALLS = 300_000
+PATH = [SOURCE / "examples", SOURCE / "bench"]
 
 REDIS_COUNTER = """#!lua name=bench
 redis.register_function('bump', function(keys) return redis.call('INCR', keys[1]) end)
@@ -69,25 +71,30 @@ class Redis:
 
 
 class Row:
-    """One line of the table: a subject's figure beside a peer's, and what the ratio is to reach (nothing: it explains another row)."""
+    """One line of the table: a subject's figure beside a peer's, and what the ratio is to reach (nothing: it explains another row).
 
-    def __init__(self, name, figure, subject, peer, at_most=None, at_least=None):
+    Without a peer it is the figure itself that is to reach something.
+    """
+
+    def __init__(self, name, figure, subject, peer=None, at_most=None, at_least=None):
         self.name, self.figure, self.subject, self.peer = name, figure, subject, peer
         self.at_most, self.at_least = at_most, at_least
 
     def judge(self, rounds):
         """The row's result, or why there is none, out of the rounds' measurements."""
-        if self.peer not in rounds[0]:
+        if self.peer and self.peer not in rounds[0]:
             return {"name": self.name, "skipped": f"{self.peer.split()[0]} is not installed"}
         ours = [r[self.subject][self.figure] for r in rounds]
-        theirs = [r[self.peer][self.figure] for r in rounds]
-        ratio = statistics.median(a / b for a, b in zip(ours, theirs))
-        result = {"name": self.name, "figure": self.figure, "peer": self.peer,
-                  "ours": statistics.median(ours), "theirs": statistics.median(theirs), "ratio": round(ratio, 3)}
-        if self.at_most:
-            result |= {"at_most": self.at_most, "reached": ratio <= self.at_most}
-        if self.at_least:
-            result |= {"at_least": self.at_least, "reached": ratio >= self.at_least}
+        result = {"name": self.name, "figure": self.figure, "ours": statistics.median(ours)}
+        judged = result["ours"]
+        if self.peer:
+            theirs = [r[self.peer][self.figure] for r in rounds]
+            judged = statistics.median(a / b for a, b in zip(ours, theirs))
+            result |= {"peer": self.peer, "theirs": statistics.median(theirs), "ratio": round(judged, 3)}
+        if self.at_most is not None:
+            result |= {"at_most": self.at_most, "reached": judged <= self.at_most}
+        if self.at_least is not None:
+            result |= {"at_least": self.at_least, "reached": judged >= self.at_least}
         return result
 
 
@@ -99,10 +106,15 @@ ROWS = [
     Row("ask-1-p99", "p99_us", "ask", "echo raw", at_most=2.0),
     Row("ask-256", "per_second", "asks", "redis 256", at_least=4.0),
     Row("send", "per_second", "sends", "redis 256", at_least=5.2),
+    Row("actor-ask", "per_second", "actor asks", at_least=500_000),
+    Row("actor-send", "per_second", "actor sends", at_least=2_000_000),
+    Row("spawn", "spawn_us", "crowd", "threads", at_most=1.5),
+    Row("memory", "each_kib", "crowd", "threads", at_most=1.4),
+    Row("idle", "wakes", "idle", at_most=0),
 ]
 
 
-def one_round(socket, counter, redis):
+def one_round(socket, counter, driver, redis):
     """Everything once; the names are those that rows speak of."""
     results = {
         "echo raw": measured("echo", "raw", ROUND_TRIPS),
@@ -112,6 +124,10 @@ def one_round(socket, counter, redis):
         "echo parking": measured("echo", "parking", ROUND_TRIPS),
         "asks": measured("asks", socket, counter, 256, ASKS),
         "sends": measured("sends", socket, counter, SENDS),
+        "actor asks": driver.asks(),
+        "actor sends": driver.sends(),
+        "threads": measured("threads", actors.CROWD),
+        "crowd": actors.crowd(PATH),
     }
     if redis:
         results["redis 1"] = redis.fcall(ROUND_TRIPS, 1)
@@ -125,22 +141,29 @@ def measure(rounds):
         redis = None
         if shutil.which("redis-server") and shutil.which("redis-benchmark"):
             redis = stack.enter_context(contextlib.closing(Redis(directory)))
-        daemon = stack.enter_context(harness.Daemon(path=[SOURCE / "examples"]))
+        daemon = stack.enter_context(harness.Daemon(path=PATH))
         spawn = [str(BUILD / "troupe"), "-S", daemon.socket, "spawn", "counter"]
         counter = subprocess.run(spawn, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-        return [one_round(daemon.socket, counter, redis) for _ in range(rounds)]
+        driver = actors.Driver(daemon)
+        idle = actors.idle(PATH)  # takes long, and does not vary
+        return [one_round(daemon.socket, counter, driver, redis) | {"idle": idle} for _ in range(rounds)]
+
+
+UNITS = {"us": ("us", 1), "kib": ("KiB", 1), "second": ("/s", 0), "wakes": ("", 0)}
 
 
 def print_table(rows):
-    print(f"{'row':18} {'troupe':>12} {'peer':>12}  {'beside':14} {'ratio':>6}  to reach")
+    print(f"{'row':18} {'troupe':>13} {'peer':>13}  {'beside':14} {'ratio':>6}  to reach")
     for row in rows:
         if "skipped" in row:
             print(f"{row['name']:18} skipped: {row['skipped']}")
             continue
-        unit, digits = ("us", 1) if row["figure"].endswith("_us") else ("/s", 0)
-        reach = " ".join(f"{name.replace('_', ' ')} {row[name]}" for name in ("at_most", "at_least") if name in row)
-        print(f"{row['name']:18} {row['ours']:>10,.{digits}f}{unit} {row['theirs']:>10,.{digits}f}{unit}  {row['peer']:14} "
-              f"{row['ratio']:>6.2f}  {reach}{'' if row.get('reached', True) else '  NOT REACHED'}")
+        unit, digits = UNITS[row["figure"].rsplit("_", 1)[-1]]
+        ours, theirs = (f"{row[side]:,.{digits}f}{unit}" if side in row else "" for side in ("ours", "theirs"))
+        ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
+        reach = " ".join(f"{name.replace('_', ' ')} {row[name]:,}" for name in ("at_most", "at_least") if name in row)
+        print(f"{row['name']:18} {ours:>13} {theirs:>13}  {row.get('peer', ''):14} "
+              f"{ratio:>6}  {reach}{'' if row.get('reached', True) else '  NOT REACHED'}")
 
 
 def main():
