@@ -23,8 +23,8 @@
 /* A receiver that had a message within the last millisecond waits for the next one awake, this long. */
 #define SPIN_NS (50 * TR_NS_PER_US)
 #define SPIN_RECENT_NS TR_NS_PER_MS
-/* Looks at the flags between two looks at the clock. */
-#define SPIN_LOOKS 64
+/* Looks at the flags, a microsecond or two, before the CPU is offered to others and the clock is looked at. */
+#define SPIN_LOOKS 32
 /* Looks at the clock at most, should it stand still (as tests let it). */
 #define SPIN_ROUNDS 4096
 
@@ -228,7 +228,10 @@ static bool have_other_cpus(void) {
         return known > 1;
 }
 
-/* Waits awake for a little while, where the next message is likely to be near: a wake costs more than it. */
+/*
+ * Waits awake for a little while, where the next message is likely to be near: a wake costs more than it. The kernel likes to put
+ * who was woken on the CPU of who woke him, so whoever is to send that message may be waiting for this very CPU: it is offered.
+ */
 static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t deadline_ns) {
         uint64_t now = tr_clock_ns();
         if (now - mailbox->last_message_ns > SPIN_RECENT_NS || !have_other_cpus())
@@ -240,6 +243,7 @@ static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t
                                 return true;
                         spin_pause();
                 }
+                sched_yield();
         }
         return false;
 }
