@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -316,12 +317,14 @@ class Roles(Protocol):
         self.request("spawn", "worker", [], {"publish": "worker"})
         os.chmod(self.daemon.directory, 0o755)
         os.chmod(self.daemon.socket, 0o666)
+        # where the stranger can read it: the tree itself may be somebody's own
+        shutil.copy(harness.__file__, self.daemon.directory)
         requests = [("ping",), ("find", "worker"), ("ask", "worker", "bump", [1]), ("send", "worker", "bump", [1]), ("spawn", "worker", []),
                     ("stop", "worker"), ("stop", "worker", {"kill": True}), ("detach", "worker"), ("publish", "mine", "worker"),
                     ("unpublish", "worker"), ("list",), ("info", "worker"), ("shutdown",)]
         printed = subprocess.run([sys.executable, "-c", AS_ANOTHER_USER, self.daemon.socket, json.dumps(requests)], check=True,
                                  stdout=subprocess.PIPE, user=self.STRANGER, group=self.STRANGER, extra_groups=[],
-                                 cwd=os.path.dirname(harness.__file__), timeout=harness.TIMEOUT_SECONDS).stdout
+                                 cwd=self.daemon.directory, timeout=harness.TIMEOUT_SECONDS).stdout
         you, answers = json.loads(printed)
         self.assertEqual((you["uid"], you["gid"], you["roles"]), (self.STRANGER, self.STRANGER, ["call"]))
         self.assertEqual(answers, ["pong", self.request("find", "worker"), 1, None] + ["denied"] * 9)
