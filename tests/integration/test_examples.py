@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import msgpack
+
 import harness
 
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
@@ -19,6 +21,8 @@ EXAMPLES = SOURCE / "examples"
 
 # Between the starts of two asks that were sent together, on a machine that is busy otherwise, no more than this passes.
 SLOW_MS = 1000
+UNKNOWN_GLOBAL = ("the global `limit` was never set: values set in main exist in the program alone and belong in a module or in the "
+                  "actor's fields")
 TEXT = "the cat, the dog and the bird\nA dog is a dog\n\nno cat\n"
 
 
@@ -54,6 +58,27 @@ class AsPrograms(unittest.TestCase):
 
     def test_slow(self):
         self.assertEqual(self.program("slow"), "start a, start b, end a, end b\n")
+
+    def test_registry(self):
+        self.assertEqual(self.program("registry"), "512 1 0 1 1\n")
+
+    def test_boss(self):
+        self.assertEqual(self.program("boss"), "1\n")
+
+    def test_mover(self):
+        self.assertEqual(self.program("mover"), "true 11 12\n")
+
+    def test_sizer(self):
+        self.assertEqual(self.program("sizer"), "5 5\n7 0\n")
+
+    def test_sink(self):
+        self.assertEqual(self.program("sink"), "a message may not carry a function: `handlers.onDone` is a function\n")
+
+    def test_brittle(self):
+        self.assertEqual(self.program("brittle"), "asked: it broke\ndone: it broke\n")
+
+    def test_guard(self):
+        self.assertEqual(self.program("guard"), f"{EXAMPLES / 'guard.lua'}:7: {UNKNOWN_GLOBAL}\n")
 
     def test_wordcount(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
@@ -148,6 +173,49 @@ class ThroughRawFrames(unittest.TestCase):
         for ask in [self.client.start("ask", slow, "work", [name]) for name in ("a", "b")]:
             self.assertIsNone(self.client.finish(ask))
         self.assertEqual(self.request("ask", slow, "history", []), "start a, start b, end a, end b")
+
+    def test_registry(self):
+        first, second = (self.request("spawn", "registry", []) for _ in range(2))
+        self.request("send", first, "add", ["a name"])
+        self.assertEqual([self.request("ask", each, "count", []) for each in (first, second)], [1, 0])
+        self.assertEqual([self.request("ask", each, "runs", []) for each in (first, second)], [1, 1])
+
+    def test_boss(self):
+        boss = self.request("spawn", "boss:Boss", [])
+        self.assertEqual([self.request("ask", boss, "divide", [42, by]) for by in (3, 0, 7)], [14, None, 6])
+        self.assertEqual(self.request("ask", boss, "replaced", []), 1)
+
+    def test_mover(self):
+        mover = self.request("spawn", "mover", [])
+        with harness.Client(self.daemon.socket, values="typed") as typed:
+            point = msgpack.ExtType(3, msgpack.packb(["mover:Point", {"x": 1, "y": 2}]))
+            moved = typed.request("ask", mover, "move", [point, 10, 10])
+            self.assertEqual((moved.code, msgpack.unpackb(moved.data)), (3, ["mover:Point", {"x": 11, "y": 12}]))
+        self.assertEqual(self.request("ask", mover, "move", [point, 10, 10]), {"x": 11, "y": 12})
+
+    def test_sizer(self):
+        sizer = self.request("spawn", "sizer", [])
+        self.assertEqual(self.request("ask", sizer, "size", [b"\0\1\2\3\4"]), 5)
+
+    def test_sink(self):
+        sink = self.request("spawn", "sink", [])
+        self.assertEqual(self.request("ask", sink, "take", [{"name": "backup"}]), {"name": "backup"})
+
+    def refusal(self, *request):
+        with self.assertRaises(harness.Error) as refused:
+            self.request(*request)
+        return refused.exception
+
+    def test_brittle(self):
+        brittle = self.request("spawn", "brittle", [])
+        asked = self.refusal("ask", brittle, "touch", [])
+        self.assertEqual((asked.code, asked.message, asked.ran), ("fault", "it broke", "yes"))
+        done = self.refusal("done", brittle)
+        self.assertEqual((done.code, done.message), ("fault", "it broke"))
+
+    def test_guard(self):
+        fault = self.refusal("ask", self.request("spawn", "guard", []), "admits", [21])
+        self.assertEqual((fault.code, fault.message), ("fault", f"{EXAMPLES / 'guard.lua'}:7: {UNKNOWN_GLOBAL}"))
 
     def test_wordcount(self):
         words = self.request("spawn", "wordcount", [])

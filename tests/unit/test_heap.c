@@ -69,6 +69,17 @@ START_TEST(catching_it_does_not_help) {
 }
 END_TEST
 
+START_TEST(buffers_count) {
+        lua_fixture_init(&fixture, 0);
+        expect("", "local b = troupe.bytes(5 << 20)", CEILING_FAULT);
+        expect("", "local b = troupe.bytes(1) while true do b:append(b) end", CEILING_FAULT);
+        expect("", "local b = troupe.bytes(3 << 20) return pcall(b.sub, b, 1, 2 << 20)", CEILING_FAULT);
+        expect("", "return pcall(troupe.bytes, math.maxinteger)", CEILING_FAULT);
+        expect("", "for i = 1, 100 do local b = troupe.bytes(3 << 20) end return 1", "1");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 START_TEST(garbage_does_not_count) {
         lua_fixture_init(&fixture, 0);
         expect("", "for i = 1, 200 do local s = ('x'):rep(1 << 20) end return 1", "1");
@@ -152,6 +163,6 @@ START_TEST(an_answer_that_does_not_fit_rejects_its_promise) {
 }
 END_TEST
 
-suite_main("heap", the_ceiling_is_a_fault, catching_it_does_not_help, garbage_does_not_count,
+suite_main("heap", the_ceiling_is_a_fault, catching_it_does_not_help, buffers_count, garbage_does_not_count,
            what_could_never_fit_is_an_error, a_module_reaches_it_too, a_ceiling_that_holds_no_vm_fails_the_spawn,
            a_message_that_does_not_fit_is_refused, an_answer_that_does_not_fit_rejects_its_promise);
