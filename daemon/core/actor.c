@@ -307,6 +307,9 @@ static void actor_close(struct tr_actor *actor) {
         actor->closing->internal = true;
         tr_message_begin(actor->closing);
         actor_begin(actor, actor->closing);
+        /* the turn is past its timers: what this one waits for would not be waited for */
+        if (!actor_is_doomed(actor))
+                actor->next_timer_ns = actor->target.system->behaviour->run_timers(actor->self, tr_clock_ns());
 }
 
 /* Whether something that is in progress can still go on: a handler of its own, or what a handler waits for. */

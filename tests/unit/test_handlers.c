@@ -171,6 +171,29 @@ START_TEST(close_runs_last_and_knows_why) {
 }
 END_TEST
 
+START_TEST(close_waits_for_time) {
+        const char *before = "local B = troupe.actor 'B'\n"
+                             "function B:init(to) self.to = to end\n"
+                             "function B:close()\n"
+                             "  troupe.await(troupe.sleep(5))\n"
+                             "  troupe.await(troupe.ask(self.to, 'note'))\n"
+                             "end\n"
+                             "local N = troupe.actor 'N'\n"
+                             "function N.on:note() self.is_noted = true end\n"
+                             "function N.on:noted() return self.is_noted end";
+
+        lua_fixture_init(&fixture, 0);
+        lua_expect(&fixture, before,
+                   "local n = troupe.spawn(N)\n"
+                   "local b = troupe.spawn(B, n)\n"
+                   "troupe.stop(b)\n"
+                   "troupe.await(troupe.done(b))\n"
+                   "return troupe.ask(n.noted)",
+                   "true");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 START_TEST(what_does_not_hold_together_does_not_load) {
         lua_fixture_init(&fixture, 0);
         check_end("local A = troupe.actor 'A' function A.on:x() end function A.async:x() end",
@@ -223,5 +246,5 @@ suite_main("handlers", a_counter_counts, what_is_no_handler_is_refused_and_the_a
            the_first_value_is_the_answer, an_answer_that_cannot_be_sent_is_refused,
            a_promise_is_answered_with_what_it_settles_to, a_generated_constructor_takes_the_fields_in_order,
            surplus_arguments_are_a_fault_of_the_constructor, init_may_wait_and_comes_first,
-           close_runs_last_and_knows_why, what_does_not_hold_together_does_not_load,
+           close_runs_last_and_knows_why, close_waits_for_time, what_does_not_hold_together_does_not_load,
            a_declaration_made_later_is_refused, a_text_names_an_actor_in_its_own_vm);
