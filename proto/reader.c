@@ -49,43 +49,57 @@ static double float_at(const uint8_t *p) {
         }
 }
 
-static struct tr_token unsigned_token(uint64_t value) {
-        if (value > INT64_MAX)
-                return (struct tr_token){ .type = TR_UINT, .unsigned_ = value };
-        return (struct tr_token){ .type = TR_INT, .integer = (int64_t)value };
-}
-
-static struct tr_token token_at(const uint8_t *p, struct tr_head head, uint32_t length) {
+/* Member by member: one put together elsewhere and copied whole is loaded behind the stores of its parts, which stalls. */
+static inline void read_token(const uint8_t *p, struct tr_head head, uint32_t length, struct tr_token *ret_token) {
         const uint8_t *payload = p + head.bytes;
 
+        ret_token->ext = 0;
+        ret_token->integer = 0;
+        ret_token->data = NULL;
         switch ((enum tr_kind)head.kind) {
         case TR_KIND_BOOL:
-                return (struct tr_token){ .type = TR_BOOL, .boolean = p[0] == 0xc3 };
+                ret_token->type = TR_BOOL;
+                ret_token->boolean = p[0] == 0xc3;
+                break;
         case TR_KIND_INT:
-                return (struct tr_token){ .type = TR_INT, .integer = integer_at(p) };
+                ret_token->type = TR_INT;
+                ret_token->integer = integer_at(p);
+                break;
         case TR_KIND_UINT64:
-                return unsigned_token(tr_be64(payload));
+                ret_token->unsigned_ = tr_be64(payload);
+                ret_token->type = ret_token->unsigned_ > INT64_MAX ? TR_UINT : TR_INT;
+                break;
         case TR_KIND_FLOAT:
-                return (struct tr_token){ .type = TR_FLOAT, .number = float_at(p) };
+                ret_token->type = TR_FLOAT;
+                ret_token->number = float_at(p);
+                break;
         case TR_KIND_STR:
-                return (struct tr_token){ .type = TR_STR, .len = length, .data = payload };
         case TR_KIND_BIN:
-                return (struct tr_token){ .type = TR_BIN, .len = length, .data = payload };
+                ret_token->type = head.kind == TR_KIND_STR ? TR_STR : TR_BIN;
+                ret_token->len = length;
+                ret_token->data = payload;
+                break;
         case TR_KIND_EXT:
-                return (struct tr_token){ .type = TR_EXT, .ext = (int8_t)payload[-1], .len = length, .data = payload };
+                ret_token->type = TR_EXT;
+                ret_token->ext = (int8_t)payload[-1];
+                ret_token->len = length;
+                ret_token->data = payload;
+                break;
         case TR_KIND_ARRAY:
-                return (struct tr_token){ .type = TR_ARRAY, .count = length };
         case TR_KIND_MAP:
-                return (struct tr_token){ .type = TR_MAP, .count = length };
+                ret_token->type = head.kind == TR_KIND_ARRAY ? TR_ARRAY : TR_MAP;
+                ret_token->count = length;
+                break;
         case TR_KIND_NIL:
         case TR_KIND_NEVER:
+                ret_token->type = TR_NIL;
                 break;
         }
-        return (struct tr_token){ .type = TR_NIL };
 }
 
 /* Looks at the head at the reader's place, and whether all that is the value's own is there. */
-static int look(const struct tr_reader *reader, struct tr_head *ret_head, uint32_t *ret_length, size_t *ret_bytes) {
+static inline int look(const struct tr_reader *reader, struct tr_head *ret_head, uint32_t *ret_length,
+                       size_t *ret_bytes) {
         size_t left = (size_t)(reader->end - reader->at);
         struct tr_head head;
         uint32_t length;
@@ -121,7 +135,7 @@ int tr_read(struct tr_reader *reader, struct tr_token *ret_token) {
         r = look(reader, &head, &length, &bytes);
         if (r)
                 return r;
-        *ret_token = token_at(reader->at, head, length);
+        read_token(reader->at, head, length, ret_token);
         reader->at += bytes;
         return 0;
 }
