@@ -104,12 +104,14 @@ void tr_dispatch(struct tr_connection *connection, const struct tr_frame *frame)
                 return;
         }
 
-        struct tr_request request = {
-                .connection = connection,
-                .wants_answer = frame->type == TR_FRAME_REQUEST,
-                .id = frame->id,
-                .result = &server->scratch,
-        };
+        struct tr_request request; /* its params are not cleared: much memory, little of it used */
+        request.connection = connection;
+        request.method = NULL;
+        request.wants_answer = frame->type == TR_FRAME_REQUEST;
+        request.id = frame->id;
+        request.count = 0;
+        request.result = &server->scratch;
+        request.deferred = false;
         struct tr_failure *failure = run(&request, frame);
         if (failure && !request.wants_answer && failure->code == TR_CODE_UNKNOWN_METHOD) {
                 server->ignored_total++;
