@@ -15,9 +15,8 @@ struct tr_connection;
 struct tr_message;
 struct tr_target;
 
-/* Messages handed over with one lock at most: some hundreds, so that the actor begins while the loop is still
- * reading. */
-#define TR_BATCH_MAX 256
+/* Messages handed over with one lock at most: some, so that the actor begins while the loop is still reading. */
+#define TR_BATCH_MAX 64
 /* Bytes of an encoded target that are compared: a name or a handle's text with its header. */
 #define TR_BATCH_TARGET_MAX (TR_NAME_MAX + 2)
 
