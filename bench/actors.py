@@ -11,6 +11,8 @@ ASKS = 200_000
 SENDS = 500 * 4096
 CROWD = 1000
 IDLE_SECONDS = 10
+# After the last turn of any actor the watch for slow handlers looks once more, an eighth of `limits.slow` (5 s) later.
+SETTLE_SECONDS = 2
 
 
 def private_kib(pid):
@@ -63,7 +65,7 @@ def idle(path):
     with harness.Daemon(path=path) as daemon:
         driver = Driver(daemon)
         driver.seconds("spawn", CROWD)
-        time.sleep(1)  # what the last spawn leaves behind is put away
+        time.sleep(SETTLE_SECONDS)
         before = context_switches(daemon.pid)
         time.sleep(IDLE_SECONDS)
         return {"wakes": context_switches(daemon.pid) - before}

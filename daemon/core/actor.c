@@ -385,9 +385,9 @@ void tr_actor_turn(struct tr_actor *actor) {
                 actor_enter_state(actor, TR_ACTOR_RUNNING);
         /* relaxed: who watches for slow handlers only compares it with what it saw before */
         atomic_fetch_add_explicit(&actor->turns_total, 1, memory_order_relaxed);
-        tr_system_note_turn(actor->target.system);
         /* seq_cst, as is `killed`: either the kill sees the turn and signals it, or the turn sees the kill */
         atomic_store(&actor->in_turn, true);
+        tr_system_note_turn(actor->target.system);
         if (!atomic_load(&actor->killed)) {
                 if (!actor->opened)
                         actor_open(actor);

@@ -6,8 +6,8 @@
  * Nothing is paid for it on the way of a message: actors count their turns and
  * messages anyway, and one that shows the same count at two looks, in a turn
  * both times, has been in the same handler in between. So a report comes up to
- * one interval late. The looks end when nothing has happened since the last
- * one: an idle daemon has none, and the next turn of any actor starts them.
+ * one interval late. The looks end with one that finds no actor in a turn: an
+ * idle daemon has none, and the next turn of any actor starts them.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void slow_report(struct tr_actor *actor, uint64_t elapsed_ns) {
         tr_actor_ask_report(actor);
 }
 
-/* Answers whether the actor did anything since the last look, or does something now. */
+/* Answers whether the actor is in a turn. */
 static bool slow_look(struct tr_actor *actor, uint64_t now_ns) {
         uint64_t slow_ns = actor->target.system->limits.slow_ns;
         /* relaxed: compared with an earlier look only */
@@ -44,15 +44,11 @@ static bool slow_look(struct tr_actor *actor, uint64_t now_ns) {
                 actor->slow.begun = begun;
                 actor->slow.since_ns = now_ns;
                 actor->slow.report_ns = slow_ns;
-                return true;
-        }
-        if (!in_turn)
-                return false;
-        if (now_ns - actor->slow.since_ns >= actor->slow.report_ns) {
+        } else if (in_turn && now_ns - actor->slow.since_ns >= actor->slow.report_ns) {
                 actor->slow.report_ns *= 2;
                 slow_report(actor, now_ns - actor->slow.since_ns);
         }
-        return true;
+        return in_turn;
 }
 
 static bool slow_look_at_all(struct tr_system *system) {
@@ -88,8 +84,8 @@ static void slow_watch(struct tr_system *system) {
 }
 
 void tr_system_note_turn(struct tr_system *system) {
-        /* relaxed: a turn that does not see the end of the watch is seen by its last look */
-        if (atomic_load_explicit(&system->slow_watching, memory_order_relaxed) || system->limits.slow_ns == 0)
+        /* seq_cst, as is `in_turn`: either the turn sees the end of the watch, or the watch's last look sees the turn */
+        if (system->limits.slow_ns == 0 || atomic_load(&system->slow_watching))
                 return;
         if (!atomic_exchange(&system->slow_watching, true))
                 slow_watch(system);
