@@ -39,9 +39,11 @@ function Driver.async:send(count)
 end
 
 -- Spawns actors one after another, each when the one before is ready.
-function Driver.on:spawn(count)
+function Driver.async:spawn(count)
   for _ = 1, count do
-    self.crowd[#self.crowd + 1] = troupe.spawn("counter")
+    local member = troupe.spawn("counter")
+    self.crowd[#self.crowd + 1] = member
+    troupe.await(troupe.ask(member.total))
   end
 end
 
