@@ -75,7 +75,7 @@ static void actor_put_away(struct tr_actor *actor, struct tr_message *message) {
         case TR_MESSAGE_CLOSE:
                 break; /* `closing` keeps it, as the mark that the close handler was called */
         default:
-                message->next_finished = actor->finished;
+                message->next_in_hand = actor->finished;
                 actor->finished = message;
                 break;
         }
@@ -184,7 +184,7 @@ static void actor_open(struct tr_actor *actor) {
 
 /* New messages are for an actor that has started and is not at its bound of handlers in progress. */
 static bool actor_answers_only(struct tr_actor *actor) {
-        return !actor->started || actor->in_progress >= actor->async_max || actor->batch_at < actor->batch_count;
+        return !actor->started || actor->in_progress >= actor->async_max || actor->taken;
 }
 
 static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
@@ -199,9 +199,10 @@ static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
 }
 
 static void actor_run_messages(struct tr_actor *actor) {
-        while (actor->batch_at < actor->batch_count && actor->in_progress < actor->async_max && !actor_is_doomed(actor)) {
-                struct tr_message *message = actor->batch[actor->batch_at++];
-                actor->more = actor->batch_at < actor->batch_count;
+        while (actor->taken && actor->in_progress < actor->async_max && !actor_is_doomed(actor)) {
+                struct tr_message *message = actor->taken;
+                actor->taken = message->next_in_hand;
+                actor->more = actor->taken;
                 if (tr_mailbox_begin(&actor->mailbox, message)) {
                         actor_begin(actor, message);
                 } else {
@@ -218,10 +219,9 @@ static void actor_run(struct tr_actor *actor) {
         struct tr_message *finished = actor->finished;
 
         actor->finished = NULL;
-        if (actor->batch_at == actor->batch_count)
-                actor->batch_at = actor->batch_count = 0;
-        uint32_t taken = tr_mailbox_take(&actor->mailbox, answers_only, finished, actor->batch + actor->batch_count, &answers);
-        actor->batch_count += taken;
+        struct tr_message *taken = tr_mailbox_take(&actor->mailbox, answers_only, finished, &answers);
+        if (!actor->taken)
+                actor->taken = taken;
 
         if (atomic_load_explicit(&actor->mailbox.answer_lost, memory_order_acquire))
                 tr_actor_fault(actor, NULL, tr_failure_new(TR_CODE_NO_MEMORY, "an answer was lost for want of memory"));
@@ -285,7 +285,7 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         }
         tr_message_unref(actor->closing);
         actor->closing = NULL;
-        actor->finished = NULL; /* they were in hand */
+        actor->taken = actor->finished = NULL; /* they were in hand */
         if (actor->self)
                 system->behaviour->free(actor->self);
         actor->self = NULL;
@@ -401,8 +401,8 @@ void tr_actor_turn(struct tr_actor *actor) {
 }
 
 void tr_actor_wait(struct tr_actor *actor) {
-        /* What a bound on handlers in progress kept in the batch begins as soon as one of them ends. */
-        if (actor->batch_at < actor->batch_count && actor->in_progress < actor->async_max)
+        /* What a bound on handlers in progress kept back begins as soon as one of them ends. */
+        if (actor->taken && actor->in_progress < actor->async_max)
                 return;
         /* What is finished is put away first, by one more turn, so that an idle actor keeps nothing of anybody. */
         if (actor->finished)

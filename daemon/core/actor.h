@@ -121,9 +121,7 @@ struct tr_actor {
         struct tr_message *closing;  /* the close message, in progress or done */
         bool opened;
         bool over;                   /* the last turn is done */
-        struct tr_message *batch[TR_MAILBOX_BATCH]; /* taken, from batch_at on not begun; borrowed from what is in hand */
-        uint32_t batch_at;
-        uint32_t batch_count;
+        struct tr_message *taken;    /* and not begun; borrowed from what is in hand */
         uint64_t next_timer_ns;      /* the behaviour's next */
         struct tr_asker *flush[TR_ACTOR_FLUSH_MAX]; /* answered with `more`, strong */
         uint32_t flush_count;

@@ -158,19 +158,21 @@ void tr_mailbox_call_attention(struct tr_mailbox *mailbox) {
                 pthread_cond_signal(&mailbox->wake);
 }
 
-uint32_t tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
-                         struct tr_message *ret_messages[static TR_MAILBOX_BATCH], struct tr_list *ret_answers) {
-        uint32_t count = 0;
+struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
+                                   struct tr_list *ret_answers) {
+        struct tr_message *taken = NULL, **end = &taken;
 
         tr_lock_acquire(&mailbox->lock);
-        for (struct tr_message *message = finished; message; message = message->next_finished)
+        for (struct tr_message *message = finished; message; message = message->next_in_hand)
                 tr_list_unlink(&message->link);
-        while (!answers_only && count < TR_MAILBOX_BATCH && !tr_list_is_empty(&mailbox->queue)) {
+        for (uint32_t i = 0; !answers_only && i < TR_MAILBOX_BATCH && !tr_list_is_empty(&mailbox->queue); i++) {
                 struct tr_message *message = tr_list_first(&mailbox->queue, struct tr_message, link);
                 tr_list_unlink(&message->link);
                 tr_list_append(&mailbox->in_hand, &message->link);
-                ret_messages[count++] = message;
+                *end = message;
+                end = &message->next_in_hand;
         }
+        *end = NULL;
         tr_list_splice(ret_answers, &mailbox->answers);
         bool more = !tr_list_is_empty(&mailbox->queue);
         if (atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) != more)
@@ -181,13 +183,13 @@ uint32_t tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct t
         tr_lock_release(&mailbox->lock);
 
         while (finished) {
-                struct tr_message *next = finished->next_finished;
+                struct tr_message *next = finished->next_in_hand;
                 tr_message_unref(finished);
                 finished = next;
         }
-        if (count || !tr_list_is_empty(ret_answers))
+        if (taken || !tr_list_is_empty(ret_answers))
                 mailbox->last_message_ns = tr_clock_ns();
-        return count;
+        return taken;
 }
 
 bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message) {

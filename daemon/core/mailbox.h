@@ -96,11 +96,11 @@ void tr_mailbox_call_attention(struct tr_mailbox *mailbox);
 
 /*
  * The receiver only. Puts away `finished` (unlinks and drops them), then takes up to TR_MAILBOX_BATCH messages (none where
- * `answers_only`) into ret_messages, and all answers. Answers how many messages. The pointers are borrowed: the mailbox's
- * list of what is in hand holds them until they are put away.
+ * `answers_only`) and all answers. Answers the first message, with the others behind it, as `finished` is, in next_in_hand. They are
+ * borrowed: the mailbox's list of what is in hand holds them until they are put away.
  */
-uint32_t tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
-                         struct tr_message *ret_messages[static TR_MAILBOX_BATCH], struct tr_list *ret_answers);
+struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
+                                   struct tr_list *ret_answers);
 /* The receiver only: a taken message begins. False where somebody settled it first. */
 bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message);
 

@@ -67,8 +67,8 @@ struct tr_message {
 
         /* The mailbox's: its queue, then its list of what is in hand. Guarded by the mailbox's lock. */
         struct tr_list link;
-        /* The running actor's: finished, to be put away at its next turn. Its thread only. */
-        struct tr_message *next_finished;
+        /* The running actor's: behind this one of what it took and has not begun, or has finished. Its thread only. */
+        struct tr_message *next_in_hand;
         /* tr_mailbox_reject_all()'s, while it runs. */
         struct tr_message *next_rejected;
 

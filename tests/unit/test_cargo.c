@@ -80,11 +80,10 @@ static struct tr_message *loaded(const char *handler, uint64_t id, void **ret_me
 /* What is in the home actor's mailbox: the next answer, NULL where there is none. */
 static struct tr_answer *next_answer(void) {
         static struct tr_list answers = TR_LIST_INIT(answers);
-        struct tr_message *messages[TR_MAILBOX_BATCH];
         struct tr_answer *answer;
 
         if (tr_list_is_empty(&answers))
-                tr_mailbox_take(&home->mailbox, true, NULL, messages, &answers);
+                tr_mailbox_take(&home->mailbox, true, NULL, &answers);
         answer = tr_list_first(&answers, struct tr_answer, link);
         if (answer)
                 tr_list_unlink(&answer->link);
