@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/core/cargo.h"
 #include "tests/unit/fake_behaviour.h"
 
 #define ACTORS 4
@@ -70,13 +71,20 @@ static void cancel(uint64_t id) {
         tr_failure_unref(failure);
 }
 
+/* Something that some actor hands over with the message. */
+static void load(struct tr_message *message) {
+        struct tr_cargo *cargo = tr_cargo_new((struct tr_actor *)targets[random() % ACTORS], 1);
+        cargo->blocks[0].memory = malloc(1);
+        tr_message_load(message, cargo);
+}
+
 static void send_one(struct tr_target *target) {
         static const char *const handlers[] = { "echo", "count", "hold", "hold", "release", "nothing", "missing", "echo" };
         const char *handler = random() % 60 == 0 ? "fault" : handlers[random() % 8];
+        struct tr_message *message = random() % 4 == 0 ? fake_message(NULL, 0, handler, 1) : new_ask(handler);
         if (random() % 4 == 0)
-                (void)tr_target_send(target, fake_message(NULL, 0, handler, 1));
-        else
-                (void)tr_target_send(target, new_ask(handler));
+                load(message);
+        (void)tr_target_send(target, message);
 }
 
 static void step(void) {

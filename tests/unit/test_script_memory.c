@@ -84,6 +84,24 @@ START_TEST(while_it_starts_another) {
 }
 END_TEST
 
+/* What was handed over is there, or here, or has been looked at by who was asked. */
+START_TEST(while_it_hands_over) {
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "local B = troupe.actor 'B' function B.on:swap(b) self.held, b = b, self.held return troupe.transfer(b "
+              "or "
+              "troupe.bytes 'first') end\n"
+              "function A.async:run()\n"
+              "  local other = troupe.spawn(B)\n"
+              "  local b = troupe.bytes 'second'\n"
+              "  local ok, got = pcall(troupe.await, troupe.ask(other.swap, troupe.transfer(b)))\n"
+              "  if not ok then return got.ran == 'yes' or #b == 6 end\n"
+              "  ok, got = pcall(troupe.await, troupe.ask(other.swap, troupe.transfer(got)))\n"
+              "  return #b == 0 and (not ok or tostring(got) == 'second')\n"
+              "end",
+              "true");
+}
+END_TEST
+
 START_TEST(while_it_faults) {
         check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
               "local B = troupe.actor 'B' function B.on:fails() error({ 'it broke', print }) end\n"
@@ -93,4 +111,5 @@ START_TEST(while_it_faults) {
 }
 END_TEST
 
-suite_main("script_memory", while_a_handler_works, while_it_waits_for_others, while_it_starts_another, while_it_faults);
+suite_main("script_memory", while_a_handler_works, while_it_waits_for_others, while_it_starts_another,
+           while_it_hands_over, while_it_faults);
