@@ -62,8 +62,11 @@ static int start(struct tr_invocation *invocation, const struct spawn_options *s
         return status ? status : tr_show_end(invocation);
 }
 
-/* Until the actor has ended. An interrupt stops it, orderly, and waits on; a second one does not. */
-static int stay(struct tr_invocation *invocation, const char *handle) {
+/*
+ * Until the actor has ended. An interrupt stops it, orderly, and waits on; a second one does not. Where it may be
+ * another's, which held the name, an interrupt only ends the connection: that stops the actor if it is this command's.
+ */
+static int stay(struct tr_invocation *invocation, const char *handle, bool may_be_anothers) {
         struct tr_reply reply = { 0 };
         int status = 0, r;
 
@@ -72,10 +75,15 @@ static int stay(struct tr_invocation *invocation, const char *handle) {
                 tr_problem_set(&reply.problem, invocation->troupe, r);
                 reply.is_done = true;
         }
-        while (!reply.is_done)
-                if (tr_link_step(invocation, NULL, -1) == TR_STEP_INTERRUPTED)
+        while (!reply.is_done) {
+                if (tr_link_step(invocation, NULL, -1) != TR_STEP_INTERRUPTED)
+                        continue;
+                if (!may_be_anothers)
                         (void)troupe_stop_async(invocation->troupe, handle, NULL, NULL, NULL, NULL);
-        if (reply.problem.is_set)
+                else
+                        tr_link_close(invocation); /* which is the reply, too */
+        }
+        if (reply.problem.is_set && !(may_be_anothers && tr_interrupt_happened()))
                 status = tr_problem_report(&reply.problem, invocation, 0);
         tr_reply_deinit(&reply);
         return tr_interrupt_happened() ? tr_interrupt_exit() : status;
@@ -91,7 +99,7 @@ static int run(struct tr_invocation *invocation, const void *chosen) {
         status = tr_link_open(invocation);
         if (!status)
                 status = start(invocation, spawn, handle);
-        return status || !spawn->attach ? status : stay(invocation, handle);
+        return status || !spawn->attach ? status : stay(invocation, handle, spawn->if_absent);
 }
 
 const struct tr_command tr_cmd_spawn = {

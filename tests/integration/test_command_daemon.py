@@ -219,6 +219,21 @@ class Interrupts(WithDaemon):
         self.assertEqual(self.interrupted(process), (130, "", ""))
         self.assertEqual(self.done("done", handle), "")
 
+    def test_an_attached_holder_of_the_name_stays(self):
+        """It is not the command's, where another held the name."""
+        handle = self.spawn("--publish", "held", "echo")
+        process = self.start("spawn", "--attach", "--publish", "held", "--if-absent", "echo")
+        self.assertEqual(process.stdout.readline().strip(), handle)
+        self.assertEqual(self.interrupted(process), (130, "", ""))
+        self.assertEqual(self.done("ask", handle, "me"), handle + "\n")
+        self.done("stop", handle)
+
+    def test_an_attached_actor_that_was_absent_goes(self):
+        process = self.start("spawn", "--attach", "--publish", "absent", "--if-absent", "echo")
+        handle = process.stdout.readline().strip()
+        self.assertEqual(self.interrupted(process), (130, "", ""))
+        self.assertEqual(self.done("done", handle), "")
+
     def test_a_detached_one_stays(self):
         handle = self.spawn("echo")
         self.assertEqual(self.done("ask", handle, "me"), handle + "\n")
