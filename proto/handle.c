@@ -59,11 +59,8 @@ void tr_handle_format_short(const struct tr_handle *handle, char text[static TR_
         format_digits(handle->bytes, TR_HANDLE_SHORT / 2, text);
 }
 
-bool tr_handle_parse(const char *text, size_t len, struct tr_handle *ret_handle) {
-        struct tr_handle handle;
-        const char *prefix;
-        size_t prefix_len;
-
+/* Reads the 32 digits at the end. */
+static bool parse_digits(const char *text, size_t len, struct tr_handle *ret_handle) {
         if (len < DIGITS)
                 return false;
         for (size_t i = 0; i < TR_HANDLE_BYTES; i++) {
@@ -72,12 +69,33 @@ bool tr_handle_parse(const char *text, size_t len, struct tr_handle *ret_handle)
 
                 if (high < 0 || low < 0)
                         return false;
-                handle.bytes[i] = (uint8_t)(high << 4 | low);
+                ret_handle->bytes[i] = (uint8_t)(high << 4 | low);
         }
+        return true;
+}
 
+static bool begins_with(const char *text, size_t len, const char *prefix, size_t prefix_len) {
+        return len == prefix_len + DIGITS && memcmp(text, prefix, prefix_len) == 0;
+}
+
+bool tr_handle_parse(const char *text, size_t len, struct tr_handle *ret_handle) {
+        struct tr_handle handle;
+        const char *prefix;
+        size_t prefix_len;
+
+        if (!parse_digits(text, len, &handle))
+                return false;
         prefix = prefix_of(&handle, &prefix_len);
-        if (len != prefix_len + DIGITS || memcmp(text, prefix, prefix_len) != 0)
+        if (!begins_with(text, len, prefix, prefix_len))
                 return false;
         *ret_handle = handle;
         return true;
+}
+
+bool tr_handle_has_form(const char *text, size_t len) {
+        struct tr_handle handle;
+
+        return parse_digits(text, len, &handle) &&
+               (begins_with(text, len, actor_prefix, sizeof(actor_prefix) - 1) ||
+                begins_with(text, len, pool_prefix, sizeof(pool_prefix) - 1));
 }

@@ -38,4 +38,8 @@ void tr_handle_format_short(const struct tr_handle *handle, char text[static TR_
  * (also where the prefix and the bit that says actor or pool disagree). */
 bool tr_handle_parse(const char *text, size_t len, struct tr_handle *ret_handle);
 
+/* Whether a text looks like a handle's. One that does and does not parse, since prefix and bit disagree, names nothing
+ * that ever was. */
+bool tr_handle_has_form(const char *text, size_t len);
+
 #endif

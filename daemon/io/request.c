@@ -134,6 +134,9 @@ struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t 
                 const char *text = (const char *)token->data;
                 if (tr_handle_parse(text, token->len, &handle))
                         return find_handle(registry, &handle, ret_target);
+                if (tr_handle_has_form(text, token->len))
+                        return tr_failure_new(TR_CODE_NOT_RUNNING, "the %s is not running",
+                                              text[0] == 'p' ? "pool" : "actor");
                 if (tr_name_is_valid(text, token->len))
                         return find_name(registry, text, token->len, ret_target);
         }

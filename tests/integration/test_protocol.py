@@ -283,6 +283,12 @@ class Sessions(Protocol):
         self.assertEqual(self.request("ask", detached, "bump", [1]), 5001)  # all that it had sent was served
         self.assertEqual(self.request("ask", moved, "bump", []), 1)
 
+    def test_any_text_with_the_form_of_a_handle_is_one(self):
+        for unknown in (UNKNOWN, "actor:" + "f" * 32, "pool:" + "0" * 32, "pool:" + "f" * 32):
+            for request in (("ask", unknown, "bump", []), ("done", unknown), ("info", unknown)):
+                self.assertEqual(self.refusal(*request), ("not-running", "no"))
+            self.assertIsNone(self.request("stop", unknown))
+
     def test_list_and_info(self):
         actors = {self.request("spawn", "worker", [], {"publish": f"w{i}"}) for i in range(3)}
         self.assertEqual({entry["handle"] for entry in self.request("list")}, actors)

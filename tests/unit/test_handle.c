@@ -59,6 +59,22 @@ START_TEST(anything_else_is_none) {
 }
 END_TEST
 
+START_TEST(a_text_has_the_form_also_where_its_bit_says_otherwise) {
+        static const char *const with[] = {
+                "actor:0123456789abcdef0123456789abcdef",
+                "actor:8123456789abcdef0123456789abcdef",
+                "pool:0123456789abcdef0123456789abcdef",
+        };
+        static const char *const without[] = { "", "actor:", "actor:0123", "0123456789abcdef0123456789abcdef",
+                                               "actor:0123456789ABCDEF0123456789abcdef" };
+
+        for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+                ck_assert_msg(tr_handle_has_form(with[i], strlen(with[i])), "%s", with[i]);
+        for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+                ck_assert_msg(!tr_handle_has_form(without[i], strlen(without[i])), "%s", without[i]);
+}
+END_TEST
+
 START_TEST(eight_digits_are_shown) {
         char text[TR_HANDLE_SHORT + 1];
         struct tr_handle handle;
@@ -82,5 +98,5 @@ START_TEST(handles_differ_in_every_bit) {
 }
 END_TEST
 
-suite_main("handle", a_text_that_parses_prints_as_it_was, anything_else_is_none, eight_digits_are_shown,
-           handles_differ_in_every_bit);
+suite_main("handle", a_text_that_parses_prints_as_it_was, anything_else_is_none,
+           a_text_has_the_form_also_where_its_bit_says_otherwise, eight_digits_are_shown, handles_differ_in_every_bit);
