@@ -49,7 +49,8 @@ static bool has_room(const struct tr_alloc *alloc, uint64_t more_bytes) {
 }
 
 static void refuse(struct tr_alloc *alloc, uint64_t bytes) {
-        if (alloc->refused_bytes != bytes) {
+        /* what is larger than the whole heap fits after no collection */
+        if (alloc->refused_bytes != bytes && bytes <= alloc->max_bytes) {
                 alloc->refused_bytes = bytes;
                 return;
         }

@@ -11,6 +11,7 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdint.h>
 
 #include "daemon/script/stdlib.h"
 #include "daemon/script/vm.h"
@@ -40,10 +41,15 @@ static int bounded_rep(lua_State *L) {
         luaL_checklstring(L, 1, &len);
         count = luaL_checkinteger(L, 2);
         luaL_optlstring(L, 3, "", &separator_len);
+        len += separator_len;
         /* the empty string as if it had one byte: repeating it takes time too */
-        if (count > 0 && (lua_Unsigned)count > most(L, len + separator_len > 0 ? len + separator_len : 1))
+        if (count <= 0 || (lua_Unsigned)count <= most(L, len > 0 ? len : 1))
+                return go_on(L);
+        if (len == 0)
                 return luaL_error(L, "resulting string too large");
-        return go_on(L);
+        /* refused as the allocation that it would be */
+        tr_alloc_charge(&tr_vm_of(L)->alloc, SIZE_MAX);
+        return luaL_error(L, "not enough memory");
 }
 
 static int bounded_concat(lua_State *L) {

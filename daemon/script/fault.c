@@ -195,6 +195,12 @@ static struct tr_failure *heap_failure(const struct tr_vm *vm) {
                               units[unit]);
 }
 
+/* The buffer in which a library function builds its result is refused without a collection and a second try, so nothing
+ * but the sentence tells. */
+static bool is_out_of_buffer(lua_State *L, int index) {
+        return lua_type(L, index) == LUA_TSTRING && strcmp(lua_tostring(L, index), "not enough memory") == 0;
+}
+
 struct tr_failure *tr_script_fault_of(struct tr_vm *vm, lua_State *failed, const char *handler, bool stopped) {
         struct describing describing = { .kind = "error", .failed = failed };
         const char *actor = vm->actor->target.actor;
@@ -209,7 +215,7 @@ struct tr_failure *tr_script_fault_of(struct tr_vm *vm, lua_State *failed, const
                 lua_xmove(failed, L, 1);
         index = lua_gettop(L);
 
-        if (vm->alloc.exceeded) {
+        if (vm->alloc.exceeded || is_out_of_buffer(L, index)) {
                 describing.kind = "heap";
                 describing.failure = heap_failure(vm);
         } else if (stopped) {

@@ -289,6 +289,12 @@ class Sessions(Protocol):
                 self.assertEqual(self.refusal(*request), ("not-running", "no"))
             self.assertIsNone(self.request("stop", unknown))
 
+    def test_what_cannot_fit_into_the_heap_is_a_fault_of_its_kind(self):
+        for length in (40 << 20, 1 << 30, 1 << 40):
+            actor = self.request("spawn", "worker", [])
+            self.assertEqual(self.refusal("ask", actor, "large", [length]), ("fault", "yes"))
+            self.assertEqual(self.error.data["kind"], "heap")
+
     def test_list_and_info(self):
         actors = {self.request("spawn", "worker", [], {"publish": f"w{i}"}) for i in range(3)}
         self.assertEqual({entry["handle"] for entry in self.request("list")}, actors)

@@ -64,16 +64,26 @@ START_TEST(a_request_fails_when_it_is_refused_twice) {
         void *a;
 
         setup();
-        ck_assert_ptr_null(allocate(LARGE));
-        ck_assert(!alloc.exceeded);
         a = allocate(100);
-        ck_assert_ptr_null(allocate(LARGE));
+        ck_assert_ptr_null(allocate(CEILING));
         ck_assert(!alloc.exceeded);
+        a = tr_alloc_lua(&alloc, a, 100, 200);
+        ck_assert_ptr_null(allocate(CEILING));
+        ck_assert(!alloc.exceeded);
+        ck_assert_ptr_null(allocate(CEILING));
+        ck_assert(alloc.exceeded);
+        ck_assert_int_eq(exceeded_calls, 1);
+        tr_alloc_lua(&alloc, a, 200, 0);
+        ck_assert(alloc.exceeded);
+}
+END_TEST
+
+/* No collection makes room for it. */
+START_TEST(what_is_larger_than_the_ceiling_fails_at_once) {
+        setup();
         ck_assert_ptr_null(allocate(LARGE));
         ck_assert(alloc.exceeded);
         ck_assert_int_eq(exceeded_calls, 1);
-        tr_alloc_lua(&alloc, a, 100, 0);
-        ck_assert(alloc.exceeded);
 }
 END_TEST
 
@@ -143,5 +153,6 @@ START_TEST(the_systems_figure_follows) {
 END_TEST
 
 suite_main("alloc", what_is_given_back_is_not_counted, the_ceiling_is_kept, a_request_fails_when_it_is_refused_twice,
-           under_a_margin_nobody_is_interrupted, more_in_use_than_a_margin_leaves_is_not_less_than_none,
+           what_is_larger_than_the_ceiling_fails_at_once, under_a_margin_nobody_is_interrupted,
+           more_in_use_than_a_margin_leaves_is_not_less_than_none,
            closing_has_a_reserve, storage_outside_of_lua_is_charged, the_systems_figure_follows);

@@ -87,9 +87,12 @@ START_TEST(garbage_does_not_count) {
 }
 END_TEST
 
-START_TEST(what_could_never_fit_is_an_error) {
+START_TEST(what_could_never_fit_reaches_it_at_once) {
         lua_fixture_init(&fixture, 0);
-        expect("", "return select(2, pcall(string.rep, 'x', 1 << 40))", "\"resulting string too large\"");
+        expect("", "return ('x'):rep(1 << 40)", CEILING_FAULT);
+        expect("", "return #('x'):rep((1 << 20) * 60)", CEILING_FAULT);
+        expect("", "return select(2, pcall(string.rep, 'x', 1 << 40))", CEILING_FAULT);
+        expect("", "return select(2, pcall(string.rep, '', 1 << 40))", "\"resulting string too large\"");
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -164,5 +167,5 @@ START_TEST(an_answer_that_does_not_fit_rejects_its_promise) {
 END_TEST
 
 suite_main("heap", the_ceiling_is_a_fault, catching_it_does_not_help, buffers_count, garbage_does_not_count,
-           what_could_never_fit_is_an_error, a_module_reaches_it_too, a_ceiling_that_holds_no_vm_fails_the_spawn,
+           what_could_never_fit_reaches_it_at_once, a_module_reaches_it_too, a_ceiling_that_holds_no_vm_fails_the_spawn,
            a_message_that_does_not_fit_is_refused, an_answer_that_does_not_fit_rejects_its_promise);
