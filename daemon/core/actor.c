@@ -87,12 +87,28 @@ static void actor_announce(struct tr_actor *actor, enum tr_event event, struct t
                 system->hooks.event(system->hooks.userdata, event, &actor->target, failure);
 }
 
+/* States change here only, but for STUCK, which a kill that gave up sets from outside and which stays. */
+static void actor_enter_state(struct tr_actor *actor, enum tr_actor_state state) {
+        uint32_t before = atomic_load_explicit(&actor->state, memory_order_relaxed);
+        while (before != TR_ACTOR_STUCK && before != TR_ACTOR_ENDED &&
+               !atomic_compare_exchange_weak_explicit(&actor->state, &before, state, memory_order_relaxed, memory_order_relaxed))
+                ;
+}
+
+/* Called before an answer goes out: whoever has it finds an actor that has nothing else in hand at rest, though its turn may
+ * not be quite over. */
+static void actor_show_rest(struct tr_actor *actor) {
+        if (actor->in_progress == 1 && !actor->taken && !atomic_load(&actor->stop_asked))
+                actor_enter_state(actor, TR_ACTOR_IDLE);
+}
+
 void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const void *value, size_t bytes) {
         bool begun;
         if (message->kind == TR_MESSAGE_INIT) {
                 actor->started = true;
                 actor_announce(actor, TR_EVENT_STARTED, NULL);
         }
+        actor_show_rest(actor);
         if (tr_message_settle(message, &begun) && message->asker)
                 message->asker->ops->resolve(message->asker, message, value, bytes, actor_will_flush(actor, message->asker));
         actor_put_away(actor, message);
@@ -199,6 +215,9 @@ static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
 }
 
 static void actor_run_messages(struct tr_actor *actor) {
+        /* An answer in this very turn may have shown it at rest. */
+        if (actor->taken && !atomic_load(&actor->stop_asked))
+                actor_enter_state(actor, TR_ACTOR_RUNNING);
         while (actor->taken && actor->in_progress < actor->async_max && !actor_is_doomed(actor)) {
                 struct tr_message *message = actor->taken;
                 actor->taken = message->next_in_hand;
@@ -370,14 +389,6 @@ static enum tr_actor_state actor_resting_state(struct tr_actor *actor) {
         if (!actor->started)
                 return TR_ACTOR_STARTING;
         return actor->in_progress > 0 ? TR_ACTOR_WAITING : TR_ACTOR_IDLE;
-}
-
-/* States change here only, but for STUCK, which a kill that gave up sets from outside and which stays. */
-static void actor_enter_state(struct tr_actor *actor, enum tr_actor_state state) {
-        uint32_t before = atomic_load_explicit(&actor->state, memory_order_relaxed);
-        while (before != TR_ACTOR_STUCK && before != TR_ACTOR_ENDED &&
-               !atomic_compare_exchange_weak_explicit(&actor->state, &before, state, memory_order_relaxed, memory_order_relaxed))
-                ;
 }
 
 void tr_actor_turn(struct tr_actor *actor) {

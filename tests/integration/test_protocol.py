@@ -295,6 +295,14 @@ class Sessions(Protocol):
             self.assertEqual(self.refusal("ask", actor, "large", [length]), ("fault", "yes"))
             self.assertEqual(self.error.data["kind"], "heap")
 
+    def test_who_has_an_answer_finds_the_actor_at_rest(self):
+        for _ in range(100):
+            actor = self.request("spawn", "worker", [])
+            self.assertEqual(self.request("info", actor)["state"], "idle")
+            self.request("ask", actor, "bump", [])
+            self.assertEqual(self.request("info", actor)["state"], "idle")
+            self.request("stop", actor)
+
     def test_list_and_info(self):
         actors = {self.request("spawn", "worker", [], {"publish": f"w{i}"}) for i in range(3)}
         self.assertEqual({entry["handle"] for entry in self.request("list")}, actors)
