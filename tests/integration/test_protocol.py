@@ -311,6 +311,7 @@ class Sessions(Protocol):
         self.assertEqual(self.request("list", {"kind": "component"}), [])
         self.assertEqual(self.refusal("list", {"kind": "tree"})[0], "bad-request")
         info = self.request("info", "w0")
+        self.assertEqual(info["faults"], 0)
         self.assertIn({"name": "nap", "async": True, "params": 1}, info["handlers"])
         self.assertEqual(self.refusal("info", UNKNOWN)[0], "not-running")
         self.assertEqual(self.refusal("info", "nobody")[0], "not-found")
