@@ -18,6 +18,7 @@
 
 static const char *const wanted[] = {
         [TR_OPTION_BOOL] = "true or false",
+        [TR_OPTION_INTEGER] = "a whole number",
         [TR_OPTION_COUNT] = "a whole number from 1 to 4294967295",
         [TR_OPTION_SIZE] = "a size above 0 (bytes, or text with K, M or G)",
         [TR_OPTION_TIME] = "a time above 0 (milliseconds, or text with ms, s, m, h or d)",
@@ -73,6 +74,8 @@ static bool option_read_value(const struct tr_option *option, const struct tr_to
                         return false;
                 *(bool *)to = token->boolean;
                 return true;
+        case TR_OPTION_INTEGER:
+                return tr_token_integer(token, to);
         case TR_OPTION_COUNT:
                 if (!tr_token_integer(token, &integer) || integer < 1 || integer > UINT32_MAX)
                         return false;
@@ -109,13 +112,13 @@ static struct tr_failure *read_pair(const struct tr_request *request, struct tr_
         struct tr_reader head;
         if (tr_read(reader, &key) != 0)
                 return tr_failure_new(TR_CODE_INTERNAL, "options that were scanned cannot be read");
-        while (i < options_count && !tr_token_equals(&key, options[i].key))
-                i++;
-        if (i == options_count)
-                return unknown_key(request, &key);
         head = *reader;
         if (tr_read(&head, &value) != 0 || tr_read_skip(reader) != 0)
                 return tr_failure_new(TR_CODE_INTERNAL, "options that were scanned cannot be read");
+        while (i < options_count && !tr_token_equals(&key, options[i].key))
+                i++;
+        if (i == options_count) /* stock clients write out every optional member, also one that is newer than this daemon */
+                return value.type == TR_NIL ? NULL : unknown_key(request, &key);
 
         if (*seen & (UINT32_C(1) << i)) {
                 struct tr_failure *failure = tr_failure_new(TR_CODE_NOT_SENDABLE, "%s: the option %s is there twice",

@@ -13,12 +13,13 @@
  * values are `bad-request`, naming the key. A key that is nil, or not there, leaves the destination as it was.
  */
 enum tr_option_type {
-        TR_OPTION_BOOL,  /* bool */
-        TR_OPTION_COUNT, /* uint32_t; above 0 */
-        TR_OPTION_SIZE,  /* uint64_t, bytes: an integer, or text with a unit; above 0 */
-        TR_OPTION_TIME,  /* uint64_t, nanoseconds: milliseconds, or text with a unit; above 0 */
-        TR_OPTION_TEXT,  /* struct tr_text: one line of UTF-8, at most TR_NAME_MAX bytes */
-        TR_OPTION_NAME,  /* struct tr_text: a name */
+        TR_OPTION_BOOL,    /* bool */
+        TR_OPTION_INTEGER, /* int64_t; any */
+        TR_OPTION_COUNT,   /* uint32_t; above 0 */
+        TR_OPTION_SIZE,    /* uint64_t, bytes: an integer, or text with a unit; above 0 */
+        TR_OPTION_TIME,    /* uint64_t, nanoseconds: milliseconds, or text with a unit; above 0 */
+        TR_OPTION_TEXT,    /* struct tr_text: one line of UTF-8, at most TR_NAME_MAX bytes */
+        TR_OPTION_NAME,    /* struct tr_text: a name */
 };
 
 /* Text in the piece that was read; no NUL behind it. */

@@ -99,8 +99,13 @@ class Hello(Protocol):
             "mailbox_bytes": 64 << 20, "async": 1024, "nesting": 128, "queue": 65536, "slow": 3000, "memory": 4 << 30})
 
     def test_a_protocol_that_is_not_known_is_refused_with_those_that_are(self):
-        self.assertEqual(self.refusal("hello", {"protocol": 2}), ("bad-request", "no"))
-        self.assertEqual(self.error.data["supported"], [1])
+        for protocol in (2, 0, -1, 2**40):
+            self.assertEqual(self.refusal("hello", {"protocol": protocol}), ("bad-request", "no"))
+            self.assertEqual(self.error.data["supported"], [1])
+
+    def test_a_nil_is_no_option_whether_known_or_not(self):
+        self.assertEqual(self.request("hello", {"timeout": None, "newer": None})["protocol"], 1)
+        self.assertEqual(self.refusal("hello", {"newer": False})[0], "bad-request")
 
     def test_it_applies_to_what_is_received_after_it(self):
         client = self.connect(errors=None)

@@ -20,21 +20,21 @@ struct hello_options {
         struct tr_text client;
         struct tr_text errors;
         struct tr_text values;
-        uint32_t protocol;
+        int64_t protocol;
         uint64_t timeout_ns;
 };
 
 static const struct tr_option options[] = {
         { "client", TR_OPTION_TEXT, offsetof(struct hello_options, client) },
-        { "protocol", TR_OPTION_COUNT, offsetof(struct hello_options, protocol) },
+        { "protocol", TR_OPTION_INTEGER, offsetof(struct hello_options, protocol) },
         { "errors", TR_OPTION_TEXT, offsetof(struct hello_options, errors) },
         { "values", TR_OPTION_TEXT, offsetof(struct hello_options, values) },
         { "timeout", TR_OPTION_TIME, offsetof(struct hello_options, timeout_ns) },
 };
 
-static struct tr_failure *unknown_protocol(uint32_t protocol) {
+static struct tr_failure *unknown_protocol(int64_t protocol) {
         struct tr_failure *failure =
-                tr_failure_new(TR_CODE_BAD_REQUEST, "protocol %" PRIu32 " is not known here", protocol);
+                tr_failure_new(TR_CODE_BAD_REQUEST, "protocol %" PRId64 " is not known here", protocol);
         struct tr_writer supported = TR_WRITER_INIT;
         tr_write_array(&supported, 1);
         tr_write_int(&supported, TR_PROTOCOL_VERSION);
