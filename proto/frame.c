@@ -50,7 +50,8 @@ static enum tr_walk walk_head(struct tr_scanner *scanner, const uint8_t *data, s
                 return TR_WALK_SHORT;
         count = tr_head_length(head, data);
         at = head.bytes;
-        if (count == 0)
+        /* More elements than a frame has bytes are no frame whatever follows: nobody waits for an id in it. */
+        if (count == 0 || count > scanner->frame_max)
                 return TR_WALK_BAD;
 
         r = head_integer(data, bytes, &at, &type);

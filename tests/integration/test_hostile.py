@@ -150,9 +150,7 @@ class Hostile(unittest.TestCase):
     def test_a_header_that_promises_2_to_the_28_elements(self):
         before = self.heap_bytes()
         client = self.connect()
-        client.send(b"\xdd\x10\x00\x00\x00")  # as the frame itself
-        self.worker.goes_on()
-        client.send(b"\xc0" * 1000)
+        client.send(b"\xdd\x10\x00\x00\x00")  # as the frame itself, which none can be
         self.assert_closed(client)
         client = self.connect()
         client.send(b"\x94\x00\x08\xa4ping\xdd\x10\x00\x00\x00")  # as its params
