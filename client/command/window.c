@@ -12,7 +12,7 @@ void tr_window_init(struct tr_window *window, uint64_t messages, uint64_t bytes)
 }
 
 bool tr_window_is_large(const struct tr_window *window, uint64_t bytes) {
-        return bytes > window->limit.bytes;
+        return bytes > window->limit.bytes || bytes > TR_WINDOW_LARGE_BYTES;
 }
 
 bool tr_window_admits(const struct tr_window *window, uint64_t bytes) {

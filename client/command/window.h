@@ -18,6 +18,8 @@
  */
 
 #define TR_WINDOW_MARKS_MAX 4
+/* What is larger may be refused for its size alone, so nothing is sent behind it before that is known. */
+#define TR_WINDOW_LARGE_BYTES (1 << 20)
 
 struct tr_amount {
         uint64_t messages;

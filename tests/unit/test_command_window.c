@@ -103,7 +103,8 @@ START_TEST(few_messages_need_no_mark) {
                 tr_window_sent(&window, 100);
                 ck_assert(!tr_window_wants_mark(&window, false));
         }
-        ck_assert(tr_window_is_large(&window, 33 << 20));
+        ck_assert(!tr_window_is_large(&window, 1 << 20));
+        ck_assert(tr_window_is_large(&window, (1 << 20) + 1));
         ck_assert(!tr_window_admits(&window, 33 << 20));
         ck_assert(tr_window_wants_mark(&window, true));
 }
