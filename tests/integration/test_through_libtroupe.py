@@ -8,7 +8,8 @@ import unittest
 
 import harness
 
-PROGRAM = pathlib.Path(os.environ["TROUPE_BUILD"]) / "tests/integration/through_libtroupe"
+BUILD = pathlib.Path(os.environ["TROUPE_BUILD"])
+PROGRAM = BUILD / "tests/integration/through_libtroupe"
 
 COUNTER = """
     local troupe = require "troupe"
@@ -31,6 +32,13 @@ class ThroughLibtroupe(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             with harness.Client(daemon.socket) as client:
                 self.assertEqual(client.request("list"), [])
+
+    def test_building_a_program_needs_nothing_else(self):
+        """Not the development files of what the library itself is built of."""
+        done = subprocess.run(["pkg-config", "--cflags", "--libs", "troupe"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "PKG_CONFIG_LIBDIR": str(BUILD / "client"), "PKG_CONFIG_PATH": ""})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"\A(-[IL]\S+ )*-ltroupe\s*\Z")
 
 
 if __name__ == "__main__":
