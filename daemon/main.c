@@ -190,6 +190,8 @@ int main(int argc, char **argv) {
 
         /* until the configuration says otherwise */
         tr_log_set_level(TR_LOG_WARNING);
+        /* what getopt's messages begin with, as ours do */
+        argv[0] = (char *)"trouped";
         r = tr_options_parse(argc, argv, &options);
         if (r < 0)
                 exit(exit_of_errno(r));
