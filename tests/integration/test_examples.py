@@ -78,7 +78,7 @@ class AsPrograms(unittest.TestCase):
         self.assertEqual(self.program("brittle"), "asked: it broke\ndone: it broke\n")
 
     def test_guard(self):
-        self.assertEqual(self.program("guard"), f"{EXAMPLES / 'guard.lua'}:7: {UNKNOWN_GLOBAL}\n")
+        self.assertRegex(self.program("guard"), rf"\A\S*/guard\.lua:7: {re.escape(UNKNOWN_GLOBAL)}\n\Z")
 
     def test_wordcount(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
@@ -215,7 +215,9 @@ class ThroughRawFrames(unittest.TestCase):
 
     def test_guard(self):
         fault = self.refusal("ask", self.request("spawn", "guard", []), "admits", [21])
-        self.assertEqual((fault.code, fault.message), ("fault", f"{EXAMPLES / 'guard.lua'}:7: {UNKNOWN_GLOBAL}"))
+        self.assertEqual(fault.code, "fault")
+        # Lua shortens the path of a file in a deep folder
+        self.assertRegex(fault.message, rf"\A\S*/guard\.lua:7: {re.escape(UNKNOWN_GLOBAL)}\Z")
 
     def test_wordcount(self):
         words = self.request("spawn", "wordcount", [])
