@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/core/registry.h"
 #include "daemon/core/system.h"
 #include "daemon/core/target.h"
 #include "daemon/io/connection.h"
@@ -81,11 +82,14 @@ static bool connection_give_up(struct tr_connection *connection, struct tr_messa
         bool begun;
         if (!tr_message_settle(message, &begun))
                 return false;
+        if (message->spawned) {
+                message->spawned->ops->kill(message->spawned);
+                /* Its end may take a while; whoever is told now may start another one under the name. */
+                tr_registry_withdraw(&connection->server->system->registry, message->spawned);
+        }
         struct tr_failure *failure = tr_failure_new(code, "%s", sentence);
         tr_connection_reject(connection, message, failure, begun ? TR_RAN_MAYBE : TR_RAN_NO);
         tr_failure_unref(failure);
-        if (message->spawned)
-                message->spawned->ops->kill(message->spawned);
         return true;
 }
 

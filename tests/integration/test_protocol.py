@@ -308,6 +308,17 @@ class Sessions(Protocol):
             self.assertEqual(self.request("info", actor)["state"], "idle")
             self.request("stop", actor)
 
+    def test_a_spawn_that_was_given_up_leaves_its_name_free(self):
+        hurried = self.connect(timeout=5)
+        for _ in range(30):
+            self.assertEqual(self.refusal("spawn", "sleepy", [], {"publish": "held"}, client=hurried)[0], "timeout")
+            self.assertIsNone(self.request("find", "held"))
+            spawn = self.client.start("spawn", "sleepy", [], {"publish": "held"})
+            self.assertTrue(self.request("cancel", spawn))
+            self.assertIsNone(self.request("find", "held"))
+            with self.assertRaises(harness.Error):
+                self.client.finish(spawn)
+
     def test_list_and_info(self):
         actors = {self.request("spawn", "worker", [], {"publish": f"w{i}"}) for i in range(3)}
         self.assertEqual({entry["handle"] for entry in self.request("list")}, actors)
