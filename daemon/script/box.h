@@ -39,12 +39,6 @@ static inline void *tr_box_push(lua_State *L, const void *tag, size_t size, int 
         return box;
 }
 
-/* Gives the one at the top of the stack the metatable of its type. */
-static inline void tr_box_seal(lua_State *L, const void *tag) {
-        lua_rawgetp(L, LUA_REGISTRYINDEX, tag);
-        lua_setmetatable(L, -2);
-}
-
 /* Makes the metatable of a type, hidden from Lua code, and leaves it on the stack. */
 static inline void tr_box_metatable(lua_State *L, const void *tag, const char *name, const luaL_Reg *functions) {
         lua_newtable(L);
@@ -55,6 +49,17 @@ static inline void tr_box_metatable(lua_State *L, const void *tag, const char *n
         lua_setfield(L, -2, "__metatable");
         lua_pushvalue(L, -1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, tag);
+}
+
+/* Gives the one at the top of the stack the metatable of its type. The first of them has it made: `make` does so with
+ * tr_box_metatable(), and leaves it on the stack. An idle actor has none of most types. */
+static inline void tr_box_seal(lua_State *L, const void *tag, void (*make)(lua_State *L)) {
+        if (lua_rawgetp(L, LUA_REGISTRYINDEX, tag) == LUA_TNIL) {
+                lua_pop(L, 1);
+                luaL_checkstack(L, LUA_MINSTACK, NULL);
+                make(L);
+        }
+        lua_setmetatable(L, -2);
 }
 
 /* Pushes a new table that does not keep its values alive. */

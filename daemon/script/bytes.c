@@ -16,6 +16,8 @@
 
 static const char bytes_tag;
 
+static void make_metatable(lua_State *L);
+
 struct tr_bytes *tr_to_bytes(lua_State *L, int index) {
         return tr_box_to(L, index, &bytes_tag);
 }
@@ -40,7 +42,7 @@ struct tr_bytes *tr_push_bytes(lua_State *L, const void *data, size_t len) {
         struct tr_bytes *bytes = tr_box_push(L, &bytes_tag, sizeof(*bytes), 0);
 
         *bytes = (struct tr_bytes){ .tag = &bytes_tag };
-        tr_box_seal(L, &bytes_tag);
+        tr_box_seal(L, &bytes_tag, make_metatable);
         if (len == 0)
                 return bytes;
 
@@ -238,7 +240,7 @@ static int library_bytes(lua_State *L) {
         return 1;
 }
 
-void tr_open_bytes(lua_State *L) {
+static void make_metatable(lua_State *L) {
         static const luaL_Reg metamethods[] = {
                 { "__eq", bytes_equal },          { "__gc", bytes_collect },        { "__len", bytes_len },
                 { "__newindex", bytes_newindex }, { "__tostring", bytes_tostring }, { NULL, NULL },
@@ -254,7 +256,9 @@ void tr_open_bytes(lua_State *L) {
         luaL_newlib(L, methods);
         lua_pushcclosure(L, bytes_index, 1);
         lua_setfield(L, -2, "__index");
-        lua_pop(L, 1);
-        lua_pushcfunction(L, library_bytes);
-        lua_setfield(L, -2, "bytes");
 }
+
+const luaL_Reg tr_bytes_functions[] = {
+        { "bytes", library_bytes },
+        { NULL, NULL },
+};

@@ -181,15 +181,14 @@ static int library_is(lua_State *L) {
 }
 
 void tr_open_classes(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "class", library_class },
-                { "is", library_is },
-                { NULL, NULL },
-        };
-
         lua_newtable(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &names_key);
         lua_newtable(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &classes_key);
-        luaL_setfuncs(L, functions, 0);
 }
+
+const luaL_Reg tr_class_functions[] = {
+        { "class", library_class },
+        { "is", library_is },
+        { NULL, NULL },
+};

@@ -31,6 +31,8 @@ struct handle_box {
 };
 
 static const char handle_tag;
+
+static void make_metatable(lua_State *L);
 /* The registry's key of the cache: handle's bytes to object, weak. */
 static const char cache_key;
 
@@ -96,7 +98,7 @@ static void push_handle(lua_State *L, const struct tr_handle *handle, struct tr_
         box = tr_box_push(L, &handle_tag, sizeof(*box), 1);
         box->held = NULL;
         box->handle = *handle;
-        tr_box_seal(L, &handle_tag);
+        tr_box_seal(L, &handle_tag, make_metatable);
         hold(L, box, target);
 
         lua_pushvalue(L, -1);
@@ -174,7 +176,7 @@ static int library_text(lua_State *L) {
         return 1;
 }
 
-void tr_open_handles(lua_State *L) {
+static void make_metatable(lua_State *L) {
         static const luaL_Reg metamethods[] = {
                 { "__gc", handle_collect },
                 { "__index", handle_index },
@@ -182,15 +184,17 @@ void tr_open_handles(lua_State *L) {
                 { "__tostring", handle_tostring },
                 { NULL, NULL },
         };
-        static const luaL_Reg functions[] = {
-                { "handle", library_handle },
-                { "text", library_text },
-                { NULL, NULL },
-        };
 
         tr_box_metatable(L, &handle_tag, "handle", metamethods);
-        lua_pop(L, 1);
+}
+
+void tr_open_handles(lua_State *L) {
         tr_box_weak_values(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &cache_key);
-        luaL_setfuncs(L, functions, 0);
 }
+
+const luaL_Reg tr_handle_functions[] = {
+        { "handle", library_handle },
+        { "text", library_text },
+        { NULL, NULL },
+};

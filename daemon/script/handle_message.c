@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "daemon/script/box.h"
-#include "daemon/script/open.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
@@ -27,6 +26,8 @@ struct message_box {
 };
 
 static const char message_tag;
+
+static void make_metatable(lua_State *L);
 
 const struct tr_handle *tr_to_message(lua_State *L, int index, struct tr_target **ret_target, const char **ret_handler,
                                       size_t *ret_handler_len) {
@@ -78,7 +79,7 @@ void tr_push_message(lua_State *L, int handle_index, const char *handler, size_t
         lua_setiuservalue(L, -2, MESSAGE_HANDLE);
         lua_pushvalue(L, -2);
         lua_setiuservalue(L, -2, MESSAGE_NAME);
-        tr_box_seal(L, &message_tag);
+        tr_box_seal(L, &message_tag, make_metatable);
 
         lua_pushvalue(L, -1);
         lua_insert(L, -4);
@@ -137,7 +138,7 @@ static int message_tostring(lua_State *L) {
         return 1;
 }
 
-void tr_open_messages(lua_State *L) {
+static void make_metatable(lua_State *L) {
         static const luaL_Reg metamethods[] = {
                 { "__call", message_call },
                 { "__index", message_index },
@@ -147,5 +148,4 @@ void tr_open_messages(lua_State *L) {
         };
 
         tr_box_metatable(L, &message_tag, "message", metamethods);
-        lua_pop(L, 1);
 }

@@ -17,6 +17,7 @@
 #include "daemon/script/load.h"
 #include "daemon/script/log.h"
 #include "daemon/script/names.h"
+#include "daemon/script/open.h"
 #include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/send.h"
@@ -26,10 +27,12 @@
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
-/* All that is written in C, but for the value types. */
+/* All that is written in C. */
 static const luaL_Reg *const parts[] = {
-        tr_declare_functions, tr_ends_functions, tr_load_functions,  tr_log_functions,           tr_names_functions,
-        tr_promise_functions, tr_send_functions, tr_spawn_functions, tr_spawn_options_functions, tr_timers_functions,
+        tr_bytes_functions,         tr_class_functions,   tr_declare_functions, tr_ends_functions,
+        tr_handle_functions,        tr_load_functions,    tr_log_functions,     tr_mark_functions,
+        tr_names_functions,         tr_promise_functions, tr_send_functions,    tr_spawn_functions,
+        tr_spawn_options_functions, tr_time_functions,    tr_timers_functions,  tr_transfer_functions,
 };
 
 static lua_CFunction find_in_c(const char *name) {
@@ -79,5 +82,4 @@ void tr_library_open(lua_State *L) {
         tr_promise_open(L);
         tr_declare_open(L);
         tr_log_open(L);
-        tr_spawn_options_open(L);
 }

@@ -66,7 +66,8 @@ const luaL_Reg tr_load_functions[] = {
         { NULL, NULL },
 };
 
-/* What opening and compiling left is a sixth of what an idle actor needs, and would stay until it allocates as much again. */
+/* What opening and compiling left is a sixth of what an idle actor needs, and would stay until it allocates as much
+ * again. */
 static int collect(lua_State *L) {
         lua_gc(L, LUA_GCCOLLECT);
         return 0;

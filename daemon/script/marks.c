@@ -61,13 +61,12 @@ static void make_metatable(lua_State *L, const void *key, enum tr_mark mark) {
 }
 
 void tr_open_marks(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "array", library_array },
-                { "map", library_map },
-                { NULL, NULL },
-        };
-
         make_metatable(L, &array_key, TR_MARK_ARRAY);
         make_metatable(L, &map_key, TR_MARK_MAP);
-        luaL_setfuncs(L, functions, 0);
 }
+
+const luaL_Reg tr_mark_functions[] = {
+        { "array", library_array },
+        { "map", library_map },
+        { NULL, NULL },
+};

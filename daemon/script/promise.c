@@ -123,12 +123,26 @@ static void on_rejected_timer(struct tr_timer *timer) {
                 lua_pop(vm->L, 1);
 }
 
+static void open_rejected(lua_State *L) {
+        lua_newtable(L);
+        tr_vm_pin(L, TR_PIN_REJECTED);
+        lua_newtable(L);
+        lua_createtable(L, 0, 1);
+        lua_pushliteral(L, "v");
+        lua_setfield(L, -2, "__mode");
+        lua_setmetatable(L, -2);
+        tr_vm_pin(L, TR_PIN_REJECTED_OF);
+}
+
 static void remember_rejected(lua_State *L, int index, struct tr_promise *promise) {
         struct tr_vm *vm = tr_vm_of(L);
-        uint64_t id = ++vm->rejected_id;
+        uint64_t id;
         lua_Debug maker;
 
         luaL_checkstack(L, 6, NULL);
+        if (vm->rejected_id == 0)
+                open_rejected(L);
+        id = ++vm->rejected_id;
         lua_getiuservalue(L, index, TR_PROMISE_MAKER);
         lua_getinfo(L, ">S", &maker);
         if (lua_getiuservalue(L, index, TR_PROMISE_VALUE) == LUA_TTABLE)
@@ -155,6 +169,17 @@ static void remember_rejected(lua_State *L, int index, struct tr_promise *promis
 
 /* settling */
 
+/* Pushes the queue of what has callbacks that are due, which the first use makes. */
+static void push_settled(lua_State *L) {
+        tr_vm_push(L, TR_PIN_SETTLED);
+        if (lua_istable(L, -1))
+                return;
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        tr_vm_pin(L, TR_PIN_SETTLED);
+}
+
 void tr_promise_settle(lua_State *L, int index, bool rejected) {
         struct tr_promise *promise = tr_promise_to(L, index);
         struct tr_vm *vm = tr_vm_of(L);
@@ -165,7 +190,7 @@ void tr_promise_settle(lua_State *L, int index, bool rejected) {
                 return;
         }
         if (lua_getiuservalue(L, index, TR_PROMISE_CALLBACKS) != LUA_TNIL) {
-                tr_vm_push(L, TR_PIN_SETTLED);
+                push_settled(L);
                 lua_pushvalue(L, index);
                 lua_rawseti(L, -2, (lua_Integer)vm->settled_count + 1);
                 vm->settled_count++;
@@ -262,16 +287,5 @@ void tr_promise_open(lua_State *L) {
         lua_setfield(L, -2, "__metatable");
         tr_vm_pin(L, TR_PIN_PROMISE);
 
-        lua_newtable(L);
-        tr_vm_pin(L, TR_PIN_SETTLED);
-        lua_newtable(L);
-        tr_vm_pin(L, TR_PIN_REJECTED);
-        lua_newtable(L);
-        lua_createtable(L, 0, 1);
-        lua_pushliteral(L, "v");
-        lua_setfield(L, -2, "__mode");
-        lua_setmetatable(L, -2);
-        tr_vm_pin(L, TR_PIN_REJECTED_OF);
         tr_vm_of(L)->rejected_timer.fire = on_rejected_timer;
-
 }

@@ -142,6 +142,21 @@ bool tr_spawn_options_is_marked(lua_State *L, int index) {
         return is;
 }
 
+/* Pushes the metatable, which the first use makes. */
+static void push_metatable(lua_State *L) {
+        tr_vm_push(L, TR_PIN_OPTIONS);
+        if (lua_istable(L, -1))
+                return;
+        lua_pop(L, 1);
+        lua_createtable(L, 0, 2);
+        lua_pushliteral(L, "options");
+        lua_setfield(L, -2, "__name");
+        lua_pushboolean(L, false);
+        lua_setfield(L, -2, "__metatable");
+        lua_pushvalue(L, -1);
+        tr_vm_pin(L, TR_PIN_OPTIONS);
+}
+
 /* options(t): a copy of the table that says what it is. */
 static int library_options(lua_State *L) {
         if (!lua_istable(L, 1))
@@ -154,7 +169,7 @@ static int library_options(lua_State *L) {
                 lua_insert(L, -2);
                 lua_rawset(L, 2);
         }
-        tr_vm_push(L, TR_PIN_OPTIONS);
+        push_metatable(L);
         lua_setmetatable(L, 2);
         return 1;
 }
@@ -163,12 +178,3 @@ const luaL_Reg tr_spawn_options_functions[] = {
         { "options", library_options },
         { NULL, NULL },
 };
-
-void tr_spawn_options_open(lua_State *L) {
-        lua_createtable(L, 0, 2);
-        lua_pushliteral(L, "options");
-        lua_setfield(L, -2, "__name");
-        lua_pushboolean(L, false);
-        lua_setfield(L, -2, "__metatable");
-        tr_vm_pin(L, TR_PIN_OPTIONS);
-}

@@ -14,8 +14,6 @@ struct tr_spawn_options {
         bool detach;
 };
 
-/* Opens `options`. Once per VM, protected. */
-void tr_spawn_options_open(lua_State *L);
 /* Its functions in the library, by name; see library.c. */
 extern const luaL_Reg tr_spawn_options_functions[];
 /* Whether the value at an index was marked by `options`. Does not raise. */

@@ -24,11 +24,13 @@ const struct tr_time *tr_to_time(lua_State *L, int index) {
         return box ? &box->time : NULL;
 }
 
+static void make_metatable(lua_State *L);
+
 void tr_push_time(lua_State *L, const struct tr_time *time) {
         struct time_box *box = tr_box_push(L, &time_tag, sizeof(*box), 0);
 
         box->time = *time;
-        tr_box_seal(L, &time_tag);
+        tr_box_seal(L, &time_tag, make_metatable);
 }
 
 static int time_index(lua_State *L) {
@@ -104,7 +106,7 @@ static int library_timestamp(lua_State *L) {
         return 1;
 }
 
-void tr_open_times(lua_State *L) {
+static void make_metatable(lua_State *L) {
         static const luaL_Reg metamethods[] = {
                 { "__eq", time_equal }, { "__index", time_index },       { "__le", time_less_or_equal },
                 { "__lt", time_less },  { "__newindex", time_newindex }, { "__tostring", time_tostring },
@@ -112,7 +114,9 @@ void tr_open_times(lua_State *L) {
         };
 
         tr_box_metatable(L, &time_tag, "timestamp", metamethods);
-        lua_pop(L, 1);
-        lua_pushcfunction(L, library_timestamp);
-        lua_setfield(L, -2, "timestamp");
 }
+
+const luaL_Reg tr_time_functions[] = {
+        { "timestamp", library_timestamp },
+        { NULL, NULL },
+};

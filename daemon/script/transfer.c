@@ -28,6 +28,12 @@ static const char transfer_tag;
 /* The registry's key: buffers by their place. */
 static const char places_key;
 
+static void make_metatable(lua_State *L) {
+        static const luaL_Reg none[] = { { NULL, NULL } };
+
+        tr_box_metatable(L, &transfer_tag, "transfer", none);
+}
+
 /* transfer(b) */
 static int library_transfer(lua_State *L) {
         if (!tr_to_bytes(L, 1))
@@ -35,7 +41,7 @@ static int library_transfer(lua_State *L) {
         tr_box_push(L, &transfer_tag, sizeof(struct transfer), 1);
         lua_pushvalue(L, 1);
         lua_setiuservalue(L, -2, 1);
-        tr_box_seal(L, &transfer_tag);
+        tr_box_seal(L, &transfer_tag, make_metatable);
         return 1;
 }
 
@@ -207,13 +213,12 @@ void tr_transfer_reclaim(lua_State *L, struct tr_message *message) {
 }
 
 void tr_open_transfers(lua_State *L) {
-        static const luaL_Reg none[] = { { NULL, NULL } };
-
         tr_transfer_begin(tr_vm_of(L));
         tr_box_weak_values(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &places_key);
-        tr_box_metatable(L, &transfer_tag, "transfer", none);
-        lua_pop(L, 1);
-        lua_pushcfunction(L, library_transfer);
-        lua_setfield(L, -2, "transfer");
 }
+
+const luaL_Reg tr_transfer_functions[] = {
+        { "transfer", library_transfer },
+        { NULL, NULL },
+};

@@ -11,9 +11,6 @@ void tr_values_open(lua_State *L) {
         tr_open_null(L);
         tr_open_marks(L);
         tr_open_handles(L);
-        tr_open_messages(L);
-        tr_open_bytes(L);
         tr_open_transfers(L);
-        tr_open_times(L);
         tr_open_classes(L);
 }

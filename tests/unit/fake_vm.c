@@ -11,6 +11,7 @@
 #include "daemon/script/declare.h"
 #include "daemon/script/module.h"
 #include "daemon/script/promise.h"
+#include "daemon/script/open.h"
 #include "daemon/script/values.h"
 #include "proto/limits.h"
 
@@ -209,6 +210,11 @@ static int global_forget(lua_State *L) {
 }
 
 static int open(lua_State *L) {
+        static const luaL_Reg *const functions[] = {
+                tr_bytes_functions, tr_class_functions, tr_handle_functions,
+                tr_mark_functions,  tr_time_functions,  tr_transfer_functions,
+        };
+
         luaL_openlibs(L);
         luaL_newmetatable(L, "fake.error");
         lua_pushcfunction(L, error_tostring);
@@ -216,6 +222,8 @@ static int open(lua_State *L) {
         lua_pop(L, 1);
         lua_newtable(L);
         tr_values_open(L);
+        for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+                luaL_setfuncs(L, functions[i], 0);
         lua_setglobal(L, "troupe");
         lua_register(L, "actor", global_actor);
         lua_register(L, "encode", global_encode);
