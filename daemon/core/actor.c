@@ -278,6 +278,8 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         struct tr_failure *owed = take_failure ? tr_failure_ref(take_failure)
                                                : tr_failure_new(TR_CODE_STOPPED, "the actor stopped before it answered this");
 
+        if (take_failure && !actor->started && take_failure->code != TR_CODE_KILLED)
+                tr_target_set_stillborn(&actor->target, take_failure);
         tr_mailbox_close_and_take(&actor->mailbox, &queue, &in_hand, &answers);
         tr_actor_clear_stop(actor);
         atomic_store(&actor->state, TR_ACTOR_ENDED);

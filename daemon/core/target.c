@@ -114,8 +114,27 @@ enum tr_post tr_target_post(struct tr_target *target, struct tr_message *message
         return post;
 }
 
-void tr_target_refuse(struct tr_message *take_message, enum tr_post post) {
-        struct tr_failure *failure = tr_post_failure(post);
+void tr_target_set_stillborn(struct tr_target *target, struct tr_failure *failure) {
+        tr_lock_acquire(&target->lock);
+        if (!target->ended) {
+                target->stillborn = true;
+                target->failure = tr_failure_ref(failure);
+        }
+        tr_lock_release(&target->lock);
+}
+
+struct tr_failure *tr_target_refusal(struct tr_target *target, enum tr_post post) {
+        struct tr_failure *failure = NULL;
+        if (post == TR_POST_CLOSED) {
+                tr_lock_acquire(&target->lock);
+                failure = target->stillborn ? tr_failure_ref(target->failure) : NULL;
+                tr_lock_release(&target->lock);
+        }
+        return failure ? failure : tr_post_failure(post);
+}
+
+void tr_target_refuse(struct tr_target *target, struct tr_message *take_message, enum tr_post post) {
+        struct tr_failure *failure = tr_target_refusal(target, post);
         tr_message_reject(take_message, failure, TR_RAN_NO);
         tr_failure_unref(failure);
         tr_message_unref(take_message);
@@ -124,7 +143,7 @@ void tr_target_refuse(struct tr_message *take_message, enum tr_post post) {
 enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message) {
         enum tr_post post = tr_target_post(target, take_message);
         if (post != TR_POST_OK)
-                tr_target_refuse(take_message, post);
+                tr_target_refuse(target, take_message, post);
         return post;
 }
 
@@ -195,7 +214,8 @@ bool tr_target_end(struct tr_target *target, struct tr_failure *failure) {
         bool first = !target->ended;
         if (first) {
                 target->ended = true;
-                target->failure = tr_failure_ref(failure);
+                if (!target->stillborn)
+                        target->failure = tr_failure_ref(failure);
                 tr_list_splice(&watchers, &target->watchers);
                 target->watchers_count = 0;
         }

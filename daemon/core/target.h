@@ -77,6 +77,7 @@ struct tr_target {
 
         struct tr_lock lock; /* nothing else is acquired under it */
         bool ended TR_GUARDED_BY(lock);
+        bool stillborn TR_GUARDED_BY(lock); /* its start has failed, of `failure` */
         struct tr_failure *failure TR_GUARDED_BY(lock); /* how it ended; NULL: orderly, or it has not */
         struct tr_list watchers TR_GUARDED_BY(lock);    /* messages of kind TR_MESSAGE_DONE, each a reference */
         uint32_t watchers_count TR_GUARDED_BY(lock);
@@ -96,12 +97,16 @@ void tr_target_unref(struct tr_target *target);
 /* Posts one message, and takes it where the answer is TR_POST_OK. Else it is still the caller's. */
 TR_MUST_CHECK enum tr_post tr_target_post(struct tr_target *target, struct tr_message *message);
 /* What could not be posted: rejects its asker with the code that belongs to the answer. Takes it. */
-void tr_target_refuse(struct tr_message *take_message, enum tr_post post);
+void tr_target_refuse(struct tr_target *target, struct tr_message *take_message, enum tr_post post);
 /* Posts one message and drops the caller's reference; where it is refused, rejects its asker with the code that belongs to
  * the answer (which is also returned, for a send whose sender must know). */
 enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message);
 /* The failure for a refusal: mailbox-full, not-running, too-large. A new reference. */
 struct tr_failure *tr_post_failure(enum tr_post post);
+/* The same for an ask, which hears of a start that failed (not-found, load, fault) however late it comes. To be told with ran "no". */
+struct tr_failure *tr_target_refusal(struct tr_target *target, enum tr_post post);
+/* Its start has failed: to be said before its mailbox is closed. The failure is borrowed. */
+void tr_target_set_stillborn(struct tr_target *target, struct tr_failure *failure);
 
 /* Settles the message (kind TR_MESSAGE_DONE) when the target has ended, at once where it has: nil, or its failure. Takes the reference. */
 void tr_target_watch(struct tr_target *target, struct tr_message *take_message);

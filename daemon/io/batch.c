@@ -85,15 +85,16 @@ static void drop_all(struct tr_list *messages) {
         }
 }
 
-/* Tells whoever sent it that the first message was not taken. */
-static void batch_refuse_first(struct tr_batch *batch, struct tr_batch_entry *entry, struct tr_failure *failure) {
+/* Tells whoever sent it that the first message was not taken: an ask by its own failure, a send by that of the post. */
+static void batch_refuse_first(struct tr_batch *batch, struct tr_batch_entry *entry, struct tr_failure *failure,
+                               struct tr_failure *ask_failure) {
         struct tr_message *message = tr_container_of(batch->messages.next, struct tr_message, link);
         bool begun;
         entry->refused = true;
         tr_server_count_refused(batch->connection->server, batch->target, failure->code);
         /* One that a deadline settled meanwhile is answered already. */
         if (message->asker && tr_message_settle(message, &begun))
-                tr_connection_reject(batch->connection, message, failure, TR_RAN_NO);
+                tr_connection_reject(batch->connection, message, ask_failure, TR_RAN_NO);
         else if (entry->acknowledge)
                 tr_connection_refuse(batch->connection, entry->id, failure);
         tr_list_unlink(&message->link);
@@ -115,9 +116,11 @@ static void batch_post(struct tr_batch *batch) {
                         return;
                 struct tr_batch_entry *entry = &batch->entries[batch->count - list_count(&batch->messages)];
                 struct tr_failure *failure = tr_post_failure(post);
+                struct tr_failure *ask_failure = tr_target_refusal(batch->target, post);
                 do
-                        batch_refuse_first(batch, entry++, failure);
+                        batch_refuse_first(batch, entry++, failure, ask_failure);
                 while (post != TR_POST_TOO_LARGE && !tr_list_is_empty(&batch->messages));
+                tr_failure_unref(ask_failure);
                 tr_failure_unref(failure);
         }
 }

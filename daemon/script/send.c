@@ -79,7 +79,7 @@ static enum tr_post post(lua_State *L, const struct destination *to, struct tr_m
 
         if (post != TR_POST_OK) {
                 tr_transfer_reclaim(L, take_message);
-                tr_target_refuse(take_message, post);
+                tr_target_refuse(to->target, take_message, post);
         } else if (copied) {
                 tr_transfer_empty(L);
         }

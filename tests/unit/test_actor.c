@@ -211,8 +211,11 @@ START_TEST(init_fails) {
                 struct tr_target *target;
                 ck_assert_ptr_null(
                         tr_actor_spawn(fake.system, fake.system->daemon_session, &options, init, &target, NULL));
-                fake_system_run_until_outcomes(&fake, &asker, i + 1);
+                fake_system_run_until_outcomes(&fake, &asker, 2 * i + 1);
                 expect_rejected(i, cases[i].code, cases[i].ran);
+                /* An ask that comes late hears of it too, and did not run. */
+                ask(target, 100 + i, "echo", 0);
+                expect_rejected(100 + i, cases[i].code, TR_RAN_NO);
                 tr_target_unref(target);
         }
 }

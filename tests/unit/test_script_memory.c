@@ -93,6 +93,7 @@ START_TEST(while_it_hands_over) {
               "function A.async:run()\n"
               "  local other = troupe.spawn(B)\n"
               "  local b = troupe.bytes 'second'\n"
+              "  local stop <close> = setmetatable({}, { __close = function() troupe.stop(other) end })\n"
               "  local ok, got = pcall(troupe.await, troupe.ask(other.swap, troupe.transfer(b)))\n"
               "  if not ok then return got.ran == 'yes' or #b == 6 end\n"
               "  ok, got = pcall(troupe.await, troupe.ask(other.swap, troupe.transfer(got)))\n"
