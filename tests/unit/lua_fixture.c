@@ -275,8 +275,8 @@ static void on_refused(void *userdata, struct tr_target *target, enum tr_code co
 
 void lua_fixture_init(struct lua_fixture *fixture, unsigned int allow) {
         const struct tr_system_limits limits = {
-                .actors = 1024,
-                .actors_per_user = 1024,
+                .actors = 256,
+                .actors_per_user = 256,
                 .heap_bytes = 64 << 20,
                 .heap_max_bytes = 1 << 30,
                 .mailbox = 1024,
