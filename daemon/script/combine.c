@@ -6,8 +6,7 @@
 
 #include "daemon/script/combine.h"
 
-#include <string.h>
-
+#include "daemon/script/library.h"
 #include "daemon/script/lua_parts.h"
 #include "daemon/script/outstanding.h"
 #include "daemon/script/promise.h"
@@ -23,7 +22,7 @@ static int new_promise(lua_State *L) {
         return 1;
 }
 
-static int state(lua_State *L) {
+int tr_combine_state(lua_State *L) {
         static const char *const states[] = { "pending", "fulfilled", "rejected" };
         const struct tr_promise *promise = tr_promise_to(L, 1);
 
@@ -33,7 +32,7 @@ static int state(lua_State *L) {
 }
 
 /* when(promise, function) */
-static int when(lua_State *L) {
+int tr_combine_when(lua_State *L) {
         struct tr_promise *promise = tr_promise_to(L, 1);
 
         tr_promise_want(L, promise);
@@ -133,7 +132,9 @@ static int check_promise(lua_State *L) {
 
 /* In the order in which the chunk takes them. */
 static int push_foundation(lua_State *L) {
-        static const lua_CFunction before[] = { new_promise, state, when, fulfil, reject, withdraw };
+        static const lua_CFunction before[] = {
+                new_promise, tr_combine_state, tr_combine_when, fulfil, reject, withdraw,
+        };
         static const lua_CFunction after[] = { cancel, fault, check, check_promise };
         int top = lua_gettop(L);
 
@@ -146,25 +147,7 @@ static int push_foundation(lua_State *L) {
         return lua_gettop(L) - top;
 }
 
-bool tr_combine_load(lua_State *L, const char *name) {
-        static const char *const names[] = { "all", "any", "race", "settled", "timeout" };
-        size_t i = 0;
-
-        while (i < sizeof(names) / sizeof(names[0]) && strcmp(name, names[i]) != 0)
-                i++;
-        if (i == sizeof(names) / sizeof(names[0]))
-                return false;
-
-        tr_vm_push(L, TR_PIN_LIBRARY);
-        if (luaL_loadbufferx(L, tr_lua_promises.text, tr_lua_promises.len, "=troupe", "t") != LUA_OK)
-                lua_error(L);
+void tr_combine_load(lua_State *L) {
+        tr_library_push_part(L, &tr_lua_promises, "=troupe");
         lua_call(L, push_foundation(L), 1);
-        lua_pushnil(L);
-        while (lua_next(L, -2)) {
-                lua_pushvalue(L, -2);
-                lua_insert(L, -2);
-                lua_rawset(L, -5);
-        }
-        lua_pop(L, 2);
-        return true;
 }

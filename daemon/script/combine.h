@@ -3,10 +3,12 @@
 #define TR_SCRIPT_COMBINE_H
 
 #include <lua.h>
-#include <stdbool.h>
 
-/* Puts the combinators of promises into the library if `name` is one of them (all, any, race, settled, timeout).
- * Protected. */
-bool tr_combine_load(lua_State *L, const char *name);
+/* Loads the combinators of promises (all, any, race, settled, timeout): pushes a table of them. Protected. */
+void tr_combine_load(lua_State *L);
+
+/* Functions that what is written in Lua stands on (lua/promises.lua). Their callers pass promises. */
+int tr_combine_state(lua_State *L);
+int tr_combine_when(lua_State *L);
 
 #endif

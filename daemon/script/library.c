@@ -16,6 +16,7 @@
 #include "daemon/script/ends.h"
 #include "daemon/script/load.h"
 #include "daemon/script/log.h"
+#include "daemon/script/lua_parts.h"
 #include "daemon/script/names.h"
 #include "daemon/script/open.h"
 #include "daemon/script/outstanding.h"
@@ -23,6 +24,7 @@
 #include "daemon/script/send.h"
 #include "daemon/script/spawn.h"
 #include "daemon/script/spawn_options.h"
+#include "daemon/script/supervise.h"
 #include "daemon/script/timers.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
@@ -43,6 +45,38 @@ static lua_CFunction find_in_c(const char *name) {
         return NULL;
 }
 
+void tr_library_push_part(lua_State *L, const struct tr_lua_part *part, const char *chunk_name) {
+        if (luaL_loadbufferx(L, part->text, part->len, chunk_name, "t") != LUA_OK)
+                lua_error(L);
+}
+
+/* What is written in Lua, and what pushes a table of it. */
+static const struct {
+        const char *name;
+        void (*load)(lua_State *L);
+} lua_written[] = {
+        { "all", tr_combine_load },     { "any", tr_combine_load },     { "race", tr_combine_load },
+        { "settled", tr_combine_load }, { "timeout", tr_combine_load }, { "supervise", tr_supervise_load },
+};
+
+/* Puts all of the part that a function is in into the table at an index; nothing where no part has it. */
+static void add_lua_written(lua_State *L, const char *name, int library) {
+        size_t at = 0;
+
+        while (at < sizeof(lua_written) / sizeof(*lua_written) && strcmp(name, lua_written[at].name) != 0)
+                at++;
+        if (at == sizeof(lua_written) / sizeof(*lua_written))
+                return;
+        lua_written[at].load(L);
+        lua_pushnil(L);
+        while (lua_next(L, -2)) {
+                lua_pushvalue(L, -2);
+                lua_insert(L, -2);
+                lua_rawset(L, library);
+        }
+        lua_pop(L, 1);
+}
+
 /* __index of the library: what is looked up for the first time is put into the table. */
 static int find(lua_State *L) {
         const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
@@ -50,17 +84,14 @@ static int find(lua_State *L) {
 
         lua_settop(L, 2);
         tr_vm_push(L, TR_PIN_LIBRARY);
-        lua_pushvalue(L, 2);
         if (function) {
+                lua_pushvalue(L, 2);
                 lua_pushcfunction(L, function);
-                lua_pushvalue(L, -1);
-                lua_insert(L, 3);
-                lua_rawset(L, 4);
-                lua_settop(L, 3);
-                return 1;
+                lua_rawset(L, 3);
+        } else {
+                add_lua_written(L, name, 3);
         }
-        if (!tr_combine_load(L, name))
-                return 0;
+        lua_pushvalue(L, 2);
         lua_rawget(L, 3);
         return 1;
 }

@@ -16,6 +16,7 @@
 #include "daemon/script/describe.h"
 #include "daemon/script/kill.h"
 #include "daemon/script/module.h"
+#include "daemon/script/supervise.h"
 #include "daemon/script/task.h"
 #include "daemon/script/values.h"
 
@@ -24,7 +25,8 @@ static int load_actor(lua_State *L) {
         const char *colon = strchr(actor, ':');
 
         lua_pushlstring(L, actor, colon ? (size_t)(colon - actor) : strlen(actor));
-        tr_module_require(L, lua_tostring(L, 1), lua_rawlen(L, 1));
+        if (!tr_supervise_declare(L, lua_tostring(L, 1)))
+                tr_module_require(L, lua_tostring(L, 1), lua_rawlen(L, 1));
         tr_declare_adopt(L, lua_tostring(L, 1), colon ? colon + 1 : NULL);
         tr_describe_publish(L, lua_tostring(L, 1));
         return 0;

@@ -13,6 +13,6 @@ struct tr_lua_part {
         size_t len;
 };
 
-extern const struct tr_lua_part tr_lua_promises;
+extern const struct tr_lua_part tr_lua_promises, tr_lua_supervise, tr_lua_supervisor;
 
 #endif

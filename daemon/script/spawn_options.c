@@ -41,8 +41,8 @@ static const struct option known[] = {
         { "publish", OPTION_NAME, offsetof(struct tr_spawn_options, actor.publish) },
 };
 
-_Noreturn static void refuse(lua_State *L, const struct option *option, const char *wanted) {
-        tr_script_raise(L, TR_CODE_BAD_REQUEST, "spawn: the option `%s` wants %s", option->key, wanted);
+_Noreturn static void refuse(lua_State *L, const char *function, const struct option *option, const char *wanted) {
+        tr_script_raise(L, TR_CODE_BAD_REQUEST, "%s: the option `%s` wants %s", function, option->key, wanted);
 }
 
 /* The number at the top, or 0 where it is none above 0. */
@@ -74,7 +74,8 @@ static bool is_one_line(const char *text, size_t len) {
 }
 
 /* Reads the value on top, whose key is below it, and stays: the table holds both. */
-static void read_option(lua_State *L, const struct option *option, struct tr_spawn_options *options) {
+static void read_option(lua_State *L, const char *function, const struct option *option,
+                        struct tr_spawn_options *options) {
         void *to = (char *)options + option->offset;
         const char *text = NULL;
         uint64_t number;
@@ -83,51 +84,51 @@ static void read_option(lua_State *L, const struct option *option, struct tr_spa
         switch (option->type) {
         case OPTION_BOOL:
                 if (!lua_isboolean(L, -1))
-                        refuse(L, option, "true or false");
+                        refuse(L, function, option, "true or false");
                 *(bool *)to = lua_toboolean(L, -1);
                 break;
         case OPTION_COUNT:
                 number = to_count(L);
                 if (number == 0 || number > UINT32_MAX)
-                        refuse(L, option, "a whole number above 0");
+                        refuse(L, function, option, "a whole number above 0");
                 *(uint32_t *)to = (uint32_t)number;
                 break;
         case OPTION_SIZE:
                 number = to_size(L);
                 if (number == 0)
-                        refuse(L, option, "a size above 0: bytes, or text like \"64M\"");
+                        refuse(L, function, option, "a size above 0: bytes, or text like \"64M\"");
                 *(uint64_t *)to = number;
                 break;
         case OPTION_LABEL:
         case OPTION_NAME:
                 text = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &len) : NULL;
                 if (!text || (option->type == OPTION_NAME ? !tr_name_is_valid(text, len) : !is_one_line(text, len)))
-                        refuse(L, option, option->type == OPTION_NAME ? "a name" : "one line of text");
+                        refuse(L, function, option, option->type == OPTION_NAME ? "a name" : "one line of text");
                 *(const char **)to = text;
                 break;
         }
 }
 
-static const struct option *find_option(lua_State *L, int key) {
+static const struct option *find_option(lua_State *L, const char *function, int key) {
         if (lua_type(L, key) == LUA_TSTRING)
                 for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
                         if (strcmp(lua_tostring(L, key), known[i].key) == 0)
                                 return &known[i];
-        tr_script_raise(L, TR_CODE_BAD_REQUEST, "spawn: there is no option `%s`", luaL_tolstring(L, key, NULL));
+        tr_script_raise(L, TR_CODE_BAD_REQUEST, "%s: there is no option `%s`", function, luaL_tolstring(L, key, NULL));
 }
 
-void tr_spawn_options_read(lua_State *L, int index, struct tr_spawn_options *options) {
+void tr_spawn_options_read(lua_State *L, int index, const char *function, struct tr_spawn_options *options) {
         const struct tr_system *system = tr_vm_of(L)->actor->target.system;
 
         index = lua_absindex(L, index);
         luaL_checkstack(L, 6, NULL);
         lua_pushnil(L);
         while (lua_next(L, index)) {
-                read_option(L, find_option(L, lua_gettop(L) - 1), options);
+                read_option(L, function, find_option(L, function, lua_gettop(L) - 1), options);
                 lua_pop(L, 1);
         }
         if (options->actor.heap_bytes > system->limits.heap_max_bytes)
-                tr_script_raise(L, TR_CODE_BAD_REQUEST, "spawn: the option `heap` is at most %llu bytes",
+                tr_script_raise(L, TR_CODE_BAD_REQUEST, "%s: the option `heap` is at most %llu bytes", function,
                                 (unsigned long long)system->limits.heap_max_bytes);
 }
 

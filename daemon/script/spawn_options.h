@@ -12,13 +12,15 @@
 struct tr_spawn_options {
         struct tr_actor_options actor;
         bool detach;
+        bool tells_start; /* a promise is wanted that settles when the constructor has returned, or as how it failed */
+        bool supervised;  /* what is started is in the session inside of the one who starts it */
 };
 
 /* Its functions in the library, by name; see library.c. */
 extern const luaL_Reg tr_spawn_options_functions[];
 /* Whether the value at an index was marked by `options`. Does not raise. */
 bool tr_spawn_options_is_marked(lua_State *L, int index);
-/* Reads the table at an index. Raises `bad-request` naming the option that is unknown or has a bad value. */
-void tr_spawn_options_read(lua_State *L, int index, struct tr_spawn_options *options);
+/* Reads the table at an index. Raises `bad-request` for `function`, naming the option that is unknown or has a bad value. */
+void tr_spawn_options_read(lua_State *L, int index, const char *function, struct tr_spawn_options *options);
 
 #endif
