@@ -177,8 +177,8 @@ end
 function Supervisor:give_up(child, how)
   self.stopping = true
   self:stop_down(#self.children, 1, function() return false end, function()
-    error(("supervise: %s ended, and within %d ms no more than %d restarts are allowed: %s"):format(
-      child.label, self.options.within, self.options.restarts, how), 0)
+    error(("supervise: %s ended, and the restarts have run out (%d within %d ms): %s"):format(
+      child.label, self.options.restarts, self.options.within, how), 0)
   end)
 end
 
