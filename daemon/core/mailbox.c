@@ -187,8 +187,10 @@ struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only
                 tr_message_unref(finished);
                 finished = next;
         }
-        if (taken || !tr_list_is_empty(ret_answers))
+        if (taken || !tr_list_is_empty(ret_answers)) {
                 mailbox->last_message_ns = tr_clock_ns();
+                mailbox->last_lone = taken && taken->lone && !taken->next_in_hand && tr_list_is_empty(ret_answers);
+        }
         return taken;
 }
 
@@ -233,6 +235,10 @@ static bool have_other_cpus(void) {
 /*
  * Waits awake for a little while, where the next message is likely to be near: a wake costs more than it. The kernel likes to put
  * who was woken on the CPU of who woke him, so whoever is to send that message may be waiting for this very CPU: it is offered.
+ *
+ * But not after a lone message. Its sender is outside, and sleeps until it has the answer; who would take the offer is
+ * the loop, and it would stay here, across from the sender: every message and every answer would interrupt the other
+ * CPU, and an ask take 19 us, in every second run. Not let in, it stays on the sender's CPU: 8.5 us, in every run.
  */
 static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t deadline_ns) {
         uint64_t now = tr_clock_ns();
@@ -245,7 +251,8 @@ static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t
                                 return true;
                         spin_pause();
                 }
-                sched_yield();
+                if (!mailbox->last_lone)
+                        sched_yield();
         }
         return false;
 }

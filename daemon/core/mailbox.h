@@ -76,6 +76,7 @@ struct tr_mailbox {
         uint32_t messages_max;
         uint64_t bytes_max;
 
+        bool last_lone;           /* the receiver's: what it took last was one message, and lone */
         uint64_t last_message_ns; /* the receiver's: when it last had one; it spins only a while after that */
 };
 

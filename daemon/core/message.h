@@ -57,6 +57,7 @@ struct tr_message {
         uint8_t form;           /* enum tr_form: of the answer, chosen by the asker */
         bool internal;          /* args are in the internal form (a VM wrote them), else as a peer sent them */
         uint8_t errors;         /* the asker's own: the form in which it wants a failure */
+        bool lone;              /* a hint of the asker's: it waits for this answer, and for nothing else */
         uint16_t handler_len;
         uint32_t args_count;
         uint32_t args_bytes;

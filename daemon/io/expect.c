@@ -30,6 +30,7 @@ static struct tr_failure *connection_arm(struct tr_connection *connection, uint6
 struct tr_failure *tr_connection_sign(struct tr_connection *connection, struct tr_message *message, uint32_t id,
                                       uint64_t timeout_ns) {
         message->asker = &tr_connection_ref(connection)->asker;
+        message->lone = connection->lone;
         message->ask.id = id;
         message->form = connection->form.values;
         message->errors = connection->form.errors;
