@@ -83,14 +83,15 @@ static bool connection_give_up(struct tr_connection *connection, struct tr_messa
         bool begun;
         if (!tr_message_settle(message, &begun))
                 return false;
-        if (message->spawned) {
-                message->spawned->ops->kill(message->spawned);
-                /* Its end may take a while; whoever is told now may start another one under the name. */
+        /* Its end may take a while; whoever is told now may start another one under the name. */
+        if (message->spawned)
                 tr_registry_withdraw(&connection->server->system->registry, message->spawned);
-        }
         struct tr_failure *failure = tr_failure_new(code, "%s", sentence);
         tr_connection_reject(connection, message, failure, begun ? TR_RAN_MAYBE : TR_RAN_NO);
         tr_failure_unref(failure);
+        /* Last: this answer comes before those of whoever waits for its end. */
+        if (message->spawned)
+                message->spawned->ops->kill(message->spawned);
         return true;
 }
 
