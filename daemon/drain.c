@@ -67,8 +67,9 @@ static void on_ref(struct tr_asker *asker) {
         drain_ref(tr_container_of(asker, struct tr_drain, asker));
 }
 
-static void on_unref(struct tr_asker *asker) {
-        drain_unref(tr_container_of(asker, struct tr_drain, asker));
+static void on_unref(struct tr_asker *asker, uint32_t count) {
+        while (count--)
+                drain_unref(tr_container_of(asker, struct tr_drain, asker));
 }
 
 static const struct tr_asker_ops drain_asker_ops = {

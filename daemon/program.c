@@ -156,11 +156,13 @@ static void on_reject(struct tr_asker *asker, struct tr_message *message, struct
 
 static void on_ref(struct tr_asker *asker) {}
 
+static void on_unref(struct tr_asker *asker, uint32_t count) {}
+
 static const struct tr_asker_ops program_asker_ops = {
         .resolve = on_resolve,
         .reject = on_reject,
         .ref = on_ref,
-        .unref = on_ref,
+        .unref = on_unref,
 };
 
 static void on_signal(void *userdata, int signal) {

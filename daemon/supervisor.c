@@ -117,8 +117,9 @@ static void on_ref(struct tr_asker *asker) {
         supervisor_ref(child_of(asker)->supervisor);
 }
 
-static void on_unref(struct tr_asker *asker) {
-        supervisor_unref(child_of(asker)->supervisor);
+static void on_unref(struct tr_asker *asker, uint32_t count) {
+        while (count--)
+                supervisor_unref(child_of(asker)->supervisor);
 }
 
 static const struct tr_asker_ops child_asker_ops = {

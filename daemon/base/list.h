@@ -67,4 +67,15 @@ static inline void tr_list_splice(struct tr_list *list, struct tr_list *from) {
         tr_list_init(from);
 }
 
+/* Moves the front of `from`, `last` included, behind what is in `list`. */
+static inline void tr_list_splice_front(struct tr_list *list, struct tr_list *from, struct tr_list *last) {
+        struct tr_list *first = from->next;
+        from->next = last->next;
+        last->next->prev = from;
+        first->prev = list->prev;
+        list->prev->next = first;
+        last->next = list;
+        list->prev = last;
+}
+
 #endif

@@ -46,7 +46,7 @@ static void actor_flush(struct tr_actor *actor) {
                 struct tr_asker *asker = actor->flush[i];
                 if (asker->ops->flush)
                         asker->ops->flush(asker);
-                asker->ops->unref(asker);
+                asker->ops->unref(asker, 1);
         }
         actor->flush_count = 0;
 }
@@ -159,8 +159,8 @@ static void actor_asker_ref(struct tr_asker *asker) {
         tr_target_ref(&actor_of_asker(asker)->target);
 }
 
-static void actor_asker_unref(struct tr_asker *asker) {
-        tr_target_unref(&actor_of_asker(asker)->target);
+static void actor_asker_unref(struct tr_asker *asker, uint32_t count) {
+        tr_target_unref_many(&actor_of_asker(asker)->target, count);
 }
 
 const struct tr_asker_ops tr_actor_asker_ops = {

@@ -14,11 +14,11 @@
 #include "daemon/core/mailbox.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/core/cargo.h"
+#include "daemon/core/stock.h"
 
 /* A receiver that had a message within the last millisecond waits for the next one awake, this long. */
 #define SPIN_NS (50 * TR_NS_PER_US)
@@ -31,7 +31,7 @@
 struct tr_answer *tr_answer_new(uint64_t id, const void *value, size_t bytes) {
         if (bytes > UINT32_MAX)
                 return NULL;
-        struct tr_answer *answer = malloc(sizeof(*answer) + bytes);
+        struct tr_answer *answer = tr_stock_alloc(sizeof(*answer) + bytes);
         if (!answer)
                 return NULL;
         *answer = (struct tr_answer){ .id = id, .ran = TR_RAN_YES, .bytes = (uint32_t)bytes };
@@ -55,7 +55,7 @@ void tr_answer_free(struct tr_answer *answer) {
                 return;
         tr_failure_unref(answer->failure);
         tr_cargo_return(answer->cargo);
-        free(answer);
+        tr_stock_free(answer, sizeof(*answer) + answer->bytes);
 }
 
 void tr_mailbox_init(struct tr_mailbox *mailbox, uint32_t messages_max, uint64_t bytes_max) {
@@ -84,18 +84,41 @@ static bool mailbox_unpark_locked(struct tr_mailbox *mailbox) TR_REQUIRES(mailbo
         return parked;
 }
 
-static enum tr_post mailbox_accept_locked(struct tr_mailbox *mailbox, struct tr_message *message) TR_REQUIRES(mailbox->lock) {
+/* The mailbox's two counters, as a sender knows them: read once, for as long as they leave room, since the receiver lowers them
+ * without the lock and each look at them fetches their cache line from its CPU. */
+struct fill {
+        uint32_t messages;
+        uint64_t bytes;
+        uint32_t new_messages; /* the sender's own, not counted yet */
+        uint64_t new_bytes;
+};
+
+static void fill_look(struct fill *fill, struct tr_mailbox *mailbox) {
+        /* relaxed: only this lock's holders raise them: at worst we see more */
+        fill->messages = atomic_load_explicit(&mailbox->messages, memory_order_relaxed);
+        fill->bytes = atomic_load_explicit(&mailbox->bytes, memory_order_relaxed);
+}
+
+static bool fill_has_room(const struct fill *fill, const struct tr_mailbox *mailbox, size_t bytes) {
+        return fill->messages + fill->new_messages < mailbox->messages_max &&
+               fill->bytes + fill->new_bytes + bytes <= mailbox->bytes_max;
+}
+
+static enum tr_post mailbox_accept_locked(struct tr_mailbox *mailbox, struct tr_message *message, struct fill *fill)
+        TR_REQUIRES(mailbox->lock) {
         size_t bytes = tr_message_bytes(message);
         if (bytes > mailbox->bytes_max)
                 return TR_POST_TOO_LARGE;
-        /* relaxed: only this lock's holders raise them, and the receiver lowers them without it: at worst we see more */
-        if (atomic_load_explicit(&mailbox->messages, memory_order_relaxed) >= mailbox->messages_max ||
-            atomic_load_explicit(&mailbox->bytes, memory_order_relaxed) + bytes > mailbox->bytes_max)
-                return TR_POST_FULL;
-        atomic_fetch_add_explicit(&mailbox->messages, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&mailbox->bytes, bytes, memory_order_relaxed);
+        if (!fill_has_room(fill, mailbox, bytes)) {
+                fill_look(fill, mailbox);
+                if (!fill_has_room(fill, mailbox, bytes))
+                        return TR_POST_FULL;
+        }
+        fill->new_messages++;
+        fill->new_bytes += bytes;
         tr_list_unlink(&message->link);
         tr_list_append(&mailbox->queue, &message->link);
+        mailbox->queue_count++;
         return TR_POST_OK;
 }
 
@@ -108,12 +131,16 @@ enum tr_post tr_mailbox_post(struct tr_mailbox *mailbox, struct tr_list *message
                 post = TR_POST_CLOSED;
         } else {
                 struct tr_message *message;
+                struct fill fill = { 0 };
                 bool was_empty = tr_list_is_empty(&mailbox->queue);
+                fill_look(&fill, mailbox);
                 while ((message = tr_list_first(messages, struct tr_message, link))) {
-                        post = mailbox_accept_locked(mailbox, message);
+                        post = mailbox_accept_locked(mailbox, message, &fill);
                         if (post != TR_POST_OK)
                                 break;
                 }
+                atomic_fetch_add_explicit(&mailbox->messages, fill.new_messages, memory_order_relaxed);
+                atomic_fetch_add_explicit(&mailbox->bytes, fill.new_bytes, memory_order_relaxed);
                 first = was_empty && !tr_list_is_empty(&mailbox->queue);
                 wake = first && mailbox_unpark_locked(mailbox);
         }
@@ -158,23 +185,47 @@ void tr_mailbox_call_attention(struct tr_mailbox *mailbox) {
                 pthread_cond_signal(&mailbox->wake);
 }
 
+/* Moves messages from the queue to what is in hand, without a look at them where it can: what is in them is still in the cache of the
+ * CPU that wrote it, and every sender waits. Answers the first one, and how many. */
+static struct tr_message *mailbox_take_queue_locked(struct tr_mailbox *mailbox, uint32_t *ret_count)
+        TR_REQUIRES(mailbox->lock) {
+        struct tr_message *first = tr_list_first(&mailbox->queue, struct tr_message, link);
+        *ret_count = mailbox->queue_count < TR_MAILBOX_BATCH ? mailbox->queue_count : TR_MAILBOX_BATCH;
+        if (mailbox->queue_count <= TR_MAILBOX_BATCH) {
+                tr_list_splice(&mailbox->in_hand, &mailbox->queue);
+        } else {
+                struct tr_list *last = &first->link;
+                for (uint32_t i = 1; i < TR_MAILBOX_BATCH; i++)
+                        last = last->next;
+                tr_list_splice_front(&mailbox->in_hand, &mailbox->queue, last);
+        }
+        mailbox->queue_count -= *ret_count;
+        return first;
+}
+
+/* Without the lock: of those who have it nobody but the receiver changes the order of what is in hand. */
+static void chain_in_hand(struct tr_message *first, uint32_t count) {
+        struct tr_message *message = first;
+        for (uint32_t i = 1; i < count; i++) {
+                message->next_in_hand = tr_container_of(message->link.next, struct tr_message, link);
+                message = message->next_in_hand;
+        }
+        if (message)
+                message->next_in_hand = NULL;
+}
+
 struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
                                    struct tr_list *ret_answers) {
-        struct tr_message *taken = NULL, **end = &taken;
+        struct tr_message *taken = NULL;
+        uint32_t count = 0;
 
         tr_lock_acquire(&mailbox->lock);
         for (struct tr_message *message = finished; message; message = message->next_in_hand)
                 tr_list_unlink(&message->link);
-        for (uint32_t i = 0; !answers_only && i < TR_MAILBOX_BATCH && !tr_list_is_empty(&mailbox->queue); i++) {
-                struct tr_message *message = tr_list_first(&mailbox->queue, struct tr_message, link);
-                tr_list_unlink(&message->link);
-                tr_list_append(&mailbox->in_hand, &message->link);
-                *end = message;
-                end = &message->next_in_hand;
-        }
-        *end = NULL;
+        if (!answers_only && mailbox->queue_count > 0)
+                taken = mailbox_take_queue_locked(mailbox, &count);
         tr_list_splice(ret_answers, &mailbox->answers);
-        bool more = !tr_list_is_empty(&mailbox->queue);
+        bool more = mailbox->queue_count > 0;
         if (atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) != more)
                 atomic_store_explicit(&mailbox->has_messages, more, memory_order_relaxed);
         if (atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed))
@@ -182,11 +233,8 @@ struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only
         atomic_store_explicit(&mailbox->attention, false, memory_order_relaxed);
         tr_lock_release(&mailbox->lock);
 
-        while (finished) {
-                struct tr_message *next = finished->next_in_hand;
-                tr_message_unref(finished);
-                finished = next;
-        }
+        chain_in_hand(taken, count);
+        tr_message_unref_chain(finished);
         if (taken || !tr_list_is_empty(ret_answers)) {
                 mailbox->last_message_ns = tr_clock_ns();
                 mailbox->last_lone = taken && taken->lone && !taken->next_in_hand && tr_list_is_empty(ret_answers);
@@ -211,14 +259,6 @@ static bool mailbox_seems_to_have_something(struct tr_mailbox *mailbox, bool ans
 static bool mailbox_has_something_locked(struct tr_mailbox *mailbox, bool answers_only) TR_REQUIRES(mailbox->lock) {
         return (!answers_only && !tr_list_is_empty(&mailbox->queue)) || !tr_list_is_empty(&mailbox->answers) ||
                atomic_load_explicit(&mailbox->attention, memory_order_relaxed);
-}
-
-static inline void spin_pause(void) {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#endif
 }
 
 static bool have_other_cpus(void) {
@@ -249,7 +289,7 @@ static bool mailbox_spin(struct tr_mailbox *mailbox, bool answers_only, uint64_t
                 for (unsigned int look = 0; look < SPIN_LOOKS; look++) {
                         if (mailbox_seems_to_have_something(mailbox, answers_only))
                                 return true;
-                        spin_pause();
+                        tr_cpu_relax();
                 }
                 if (!mailbox->last_lone)
                         sched_yield();
@@ -263,6 +303,7 @@ void tr_mailbox_wait(struct tr_mailbox *mailbox, bool answers_only, uint64_t dea
 
         struct timespec until = { .tv_sec = (time_t)(deadline_ns / TR_NS_PER_S), .tv_nsec = (long)(deadline_ns % TR_NS_PER_S) };
         int r = 0;
+        tr_stock_hand_in();
         tr_lock_acquire(&mailbox->lock);
         while (r == 0 && !mailbox_has_something_locked(mailbox, answers_only)) {
                 mailbox->parked = true;
@@ -294,6 +335,7 @@ void tr_mailbox_close_and_take(struct tr_mailbox *mailbox, struct tr_list *ret_q
         mailbox->closed = true;
         mailbox->answers_closed = true;
         tr_list_splice(ret_queue, &mailbox->queue);
+        mailbox->queue_count = 0;
         tr_list_splice(ret_in_hand, &mailbox->in_hand);
         tr_list_splice(ret_answers, &mailbox->answers);
         tr_lock_release(&mailbox->lock);

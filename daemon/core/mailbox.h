@@ -58,6 +58,7 @@ struct tr_mailbox {
         struct tr_lock lock;
         pthread_cond_t wake;
         struct tr_list queue TR_GUARDED_BY(lock);
+        uint32_t queue_count TR_GUARDED_BY(lock);
         struct tr_list in_hand TR_GUARDED_BY(lock);
         struct tr_list answers TR_GUARDED_BY(lock);
         bool closed TR_GUARDED_BY(lock);

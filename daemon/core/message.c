@@ -4,17 +4,21 @@
  */
 #include "daemon/core/message.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/core/cargo.h"
+#include "daemon/core/stock.h"
 #include "daemon/core/target.h"
+
+static size_t message_size(size_t handler_len, size_t args_bytes) {
+        return sizeof(struct tr_message) + handler_len + 1 + args_bytes;
+}
 
 struct tr_message *tr_message_new(enum tr_message_kind kind, const char *handler, size_t handler_len, const void *args,
                                   size_t args_bytes, uint32_t args_count) {
         if (handler_len > UINT16_MAX || args_bytes > UINT32_MAX)
                 return NULL;
-        struct tr_message *message = malloc(sizeof(*message) + handler_len + 1 + args_bytes);
+        struct tr_message *message = tr_stock_alloc(message_size(handler_len, args_bytes));
         if (!message)
                 return NULL;
         /* The handler's name too, so that the size is not constant: what is, gcc clears by `rep stos`, which takes 10 ns
@@ -42,20 +46,44 @@ struct tr_message *tr_message_ref(struct tr_message *message) {
         return message;
 }
 
-void tr_message_unref(struct tr_message *message) {
-        if (!message)
-                return;
+/* Drops a reference. The last one's answers the asker, whose own reference is then the caller's to give back; NULL: none is. */
+static struct tr_asker *message_release(struct tr_message *message) {
         /* acq_rel: the last one sees all that the others did with it */
         if (atomic_fetch_sub_explicit(&message->refs, 1, memory_order_acq_rel) != 1)
-                return;
-        if (message->asker) {
-                if (message->asker->ops->forget)
-                        message->asker->ops->forget(message->asker, message);
-                message->asker->ops->unref(message->asker);
-        }
+                return NULL;
+        struct tr_asker *asker = message->asker;
+        if (asker && asker->ops->forget)
+                asker->ops->forget(asker, message);
         tr_target_unref(message->spawned);
         tr_cargo_return(atomic_load_explicit(&message->cargo, memory_order_relaxed));
-        free(message);
+        tr_stock_free(message, message_size(message->handler_len, message->args_bytes));
+        return asker;
+}
+
+void tr_message_unref(struct tr_message *message) {
+        struct tr_asker *asker = message ? message_release(message) : NULL;
+        if (asker)
+                asker->ops->unref(asker, 1);
+}
+
+/* Each change of a count of references fetches its cache line from the CPU of whoever changed it last. */
+void tr_message_unref_chain(struct tr_message *first) {
+        struct tr_asker *asker = NULL;
+        uint32_t count = 0;
+        for (struct tr_message *message = first, *next; message; message = next) {
+                next = message->next_in_hand;
+                struct tr_asker *its = message_release(message);
+                if (!its)
+                        continue;
+                if (asker && its != asker) {
+                        asker->ops->unref(asker, count);
+                        count = 0;
+                }
+                asker = its;
+                count++;
+        }
+        if (asker)
+                asker->ops->unref(asker, count);
 }
 
 void tr_message_load(struct tr_message *message, struct tr_cargo *take_cargo) {

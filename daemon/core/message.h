@@ -109,6 +109,8 @@ struct tr_message *tr_message_new(enum tr_message_kind kind, const char *handler
 struct tr_message *tr_message_ref(struct tr_message *message);
 /* NULL is fine. */
 void tr_message_unref(struct tr_message *message);
+/* The same for all that are chained by next_in_hand; an asker of many of them gets its references back at once. */
+void tr_message_unref_chain(struct tr_message *first);
 
 /* Before it is posted: gives it cargo, which counts in its bytes. */
 void tr_message_load(struct tr_message *message, struct tr_cargo *take_cargo);
@@ -142,7 +144,7 @@ struct tr_asker_ops {
         /* The message is being freed: frees ask.data. NULL where there is none. */
         void (*forget)(struct tr_asker *asker, struct tr_message *message);
         void (*ref)(struct tr_asker *asker);
-        void (*unref)(struct tr_asker *asker);
+        void (*unref)(struct tr_asker *asker, uint32_t count);
 };
 
 struct tr_asker {

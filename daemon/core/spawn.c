@@ -18,6 +18,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/thread.h"
 #include "daemon/core/actor.h"
+#include "daemon/core/stock.h"
 
 /* Lua's own limit of C recursion needs 421 KiB; what is not touched costs nothing. Sanitizers make frames larger. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -138,6 +139,7 @@ static void *actor_thread(void *data) {
         actor->thread_over = true;
         tr_lock_release(&actor->target.lock);
         tr_system_reap(actor->target.system, actor);
+        tr_stock_hand_in();
         return NULL;
 }
 

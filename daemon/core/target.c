@@ -82,10 +82,13 @@ struct tr_target *tr_target_ref(struct tr_target *target) {
 }
 
 void tr_target_unref(struct tr_target *target) {
-        if (!target)
-                return;
+        if (target)
+                tr_target_unref_many(target, 1);
+}
+
+void tr_target_unref_many(struct tr_target *target, uint32_t count) {
         /* acq_rel: the last one sees all that the others did with it */
-        if (atomic_fetch_sub_explicit(&target->refs, 1, memory_order_acq_rel) != 1)
+        if (atomic_fetch_sub_explicit(&target->refs, count, memory_order_acq_rel) != count)
                 return;
         tr_registry_remove(&target->system->registry, target);
         target->ops->free(target);

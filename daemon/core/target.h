@@ -93,6 +93,8 @@ void tr_target_deinit(struct tr_target *target);
 struct tr_target *tr_target_ref(struct tr_target *target);
 /* NULL is fine. */
 void tr_target_unref(struct tr_target *target);
+/* Drops `count` references. */
+void tr_target_unref_many(struct tr_target *target, uint32_t count);
 
 /* Posts one message, and takes it where the answer is TR_POST_OK. Else it is still the caller's. */
 TR_MUST_CHECK enum tr_post tr_target_post(struct tr_target *target, struct tr_message *message);

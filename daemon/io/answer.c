@@ -135,8 +135,8 @@ static void on_ref(struct tr_asker *asker) {
         tr_connection_ref(connection_of(asker));
 }
 
-static void on_unref(struct tr_asker *asker) {
-        tr_connection_unref(connection_of(asker));
+static void on_unref(struct tr_asker *asker, uint32_t count) {
+        tr_connection_unref_many(connection_of(asker), count);
 }
 
 const struct tr_asker_ops tr_connection_asker_ops = {

@@ -92,8 +92,12 @@ struct tr_connection *tr_connection_ref(struct tr_connection *connection) {
 }
 
 void tr_connection_unref(struct tr_connection *connection) {
+        tr_connection_unref_many(connection, 1);
+}
+
+void tr_connection_unref_many(struct tr_connection *connection, uint32_t count) {
         /* acq_rel: the last one sees all that the others did with it */
-        if (atomic_fetch_sub_explicit(&connection->refs, 1, memory_order_acq_rel) != 1)
+        if (atomic_fetch_sub_explicit(&connection->refs, count, memory_order_acq_rel) != count)
                 return;
         tr_lock_deinit(&connection->lock);
         free(connection);
@@ -152,6 +156,8 @@ void tr_connection_close(struct tr_connection *connection) {
                 tr_session_end(connection->session, TR_STOP_SESSION, server->system->limits.grace_ns, NULL, NULL);
         tr_session_unref(connection->session);
         connection->session = NULL;
+        tr_connection_unref_many(connection, connection->refs_ahead);
+        connection->refs_ahead = 0;
         tr_server_leave(server, connection);
 }
 

@@ -61,6 +61,7 @@ struct tr_connection {
         bool retained; /* what is kept of the input may hold whole frames: it stopped there when it was paused */
         bool bad;      /* what comes is no frames: it is read and thrown away */
         bool answered; /* the loop wrote to its output in this round */
+        uint32_t refs_ahead; /* references that were taken for requests to come */
         bool lone;     /* the last piece was one frame: its peer asks, and waits for the answer (receive.c) */
 
         struct tr_lock lock;
@@ -80,6 +81,7 @@ TR_MUST_CHECK int tr_connection_new(struct tr_server *server, int take_fd, struc
 void tr_connection_start(struct tr_connection *connection);
 struct tr_connection *tr_connection_ref(struct tr_connection *connection);
 void tr_connection_unref(struct tr_connection *connection);
+void tr_connection_unref_many(struct tr_connection *connection, uint32_t count);
 
 /* All that follows is for the loop thread, but where it says otherwise. */
 

@@ -16,6 +16,9 @@
 #include "daemon/io/connection.h"
 #include "daemon/io/server_internal.h"
 
+/* References to a connection that are taken at once. */
+#define REFS_AHEAD 64
+
 /* From now on a deadline that soon is noticed. The timer only ever moves to an earlier time; where what it was set
  * for is answered before, it fires once for nothing. */
 static struct tr_failure *connection_arm(struct tr_connection *connection, uint64_t deadline_ns) {
@@ -27,9 +30,21 @@ static struct tr_failure *connection_arm(struct tr_connection *connection, uint6
         return NULL;
 }
 
+/* A reference for one more request. They are taken ahead: each change of the count fetches its cache line from the CPU of the
+ * actor that changed it last. */
+static struct tr_connection *connection_ref_for_request(struct tr_connection *connection) {
+        if (!connection->refs_ahead) {
+                /* relaxed: as tr_connection_ref() */
+                atomic_fetch_add_explicit(&connection->refs, REFS_AHEAD, memory_order_relaxed);
+                connection->refs_ahead = REFS_AHEAD;
+        }
+        connection->refs_ahead--;
+        return connection;
+}
+
 struct tr_failure *tr_connection_sign(struct tr_connection *connection, struct tr_message *message, uint32_t id,
                                       uint64_t timeout_ns) {
-        message->asker = &tr_connection_ref(connection)->asker;
+        message->asker = &connection_ref_for_request(connection)->asker;
         message->lone = connection->lone;
         message->ask.id = id;
         message->form = connection->form.values;

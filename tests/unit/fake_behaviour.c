@@ -174,8 +174,8 @@ static void fake_asker_ref(struct tr_asker *asker) {
         atomic_fetch_add(&((struct fake_asker *)asker)->refs, 1);
 }
 
-static void fake_asker_unref(struct tr_asker *asker) {
-        atomic_fetch_sub(&((struct fake_asker *)asker)->refs, 1);
+static void fake_asker_unref(struct tr_asker *asker, uint32_t count) {
+        atomic_fetch_sub(&((struct fake_asker *)asker)->refs, count);
 }
 
 static const struct tr_asker_ops fake_asker_ops = {

@@ -159,8 +159,9 @@ static void on_ref(struct tr_asker *asker) {
         atomic_fetch_add(&((struct lua_asked *)asker)->refs, 1);
 }
 
-static void on_unref(struct tr_asker *asker) {
-        lua_asked_unref((struct lua_asked *)asker);
+static void on_unref(struct tr_asker *asker, uint32_t count) {
+        while (count--)
+                lua_asked_unref((struct lua_asked *)asker);
 }
 
 static const struct tr_asker_ops asker_ops = {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/core/cargo.h"
+#include "daemon/core/stock.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/fake_behaviour.h"
 #include "tests/unit/suite.h"
@@ -33,6 +34,7 @@ static struct tr_target *start(const char *name) {
 }
 
 static void setup(void) {
+        tr_stock_disable();
         fake_system_init(&fake, 8);
         fake.system->hooks.run = run_here;
         home = worker = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/core/cargo.h"
+#include "daemon/core/stock.h"
 #include "daemon/script/codec.h"
 #include "daemon/script/storage.h"
 #include "daemon/script/values.h"
@@ -292,6 +293,7 @@ START_TEST(what_cannot_be_taken_stays_where_it_is) {
 END_TEST
 
 int main(void) {
+        tr_stock_disable();
         const TTest *const tests[] = {
                 nothing_is_left_at_the_ceiling,
                 nothing_is_left_where_memory_ends,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/core/stock.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/io_fixture.h"
 #include "tests/unit/notation.h"
@@ -88,6 +89,7 @@ static void expect(const char *text, const char *wanted) {
 }
 
 START_TEST(a_request_fails_alone) {
+        tr_stock_disable();
         begin();
         char ask[128], stop[128];
         struct io_client other;
@@ -110,6 +112,7 @@ START_TEST(a_request_fails_alone) {
 END_TEST
 
 START_TEST(a_connection_is_let_go_where_there_is_no_memory_for_it) {
+        tr_stock_disable();
         begin();
         bool hit;
         long n = 0;

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "daemon/core/stock.h"
 #include "daemon/base/clock.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/fake_behaviour.h"
@@ -57,6 +58,7 @@ static bool live(struct tr_message *requests[IDS]) {
 }
 
 START_TEST(each_allocation_of_an_actors_life_fails) {
+        tr_stock_disable();
         long n = 0;
         do {
                 fake_system_init(&fake, 8);
@@ -92,6 +94,7 @@ START_TEST(each_allocation_of_an_actors_life_fails) {
 END_TEST
 
 START_TEST(a_system_is_made_whole_or_not_at_all) {
+        tr_stock_disable();
         const struct tr_system_limits limits = { .actors = 1 };
         const struct tr_system_hooks hooks = { 0 };
         struct tr_system *system;

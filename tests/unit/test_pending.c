@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/core/stock.h"
 #include "daemon/io/pending.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/suite.h"
@@ -122,6 +123,7 @@ START_TEST(all_are_taken_at_once) {
 END_TEST
 
 START_TEST(a_want_of_memory_leaves_it_out) {
+        tr_stock_disable();
         struct tr_message *message = message_new(1);
         ck_assert_int_eq(tr_pending_init(&pending), 0);
         long n = 0;

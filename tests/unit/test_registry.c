@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/core/stock.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/fake_behaviour.h"
 #include "tests/unit/suite.h"
@@ -225,6 +226,7 @@ START_TEST(anybody_who_may_unpublish_frees_a_kept_name) {
 END_TEST
 
 START_TEST(names_without_memory) {
+        tr_stock_disable();
         struct tr_target *target;
         long n = 0;
         int r;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/core/stock.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/lua_fixture.h"
 /* on a machine that is busy, with a sanitizer */
@@ -46,6 +47,7 @@ static void check(const char *module, const char *expected) {
 }
 
 START_TEST(while_a_handler_works) {
+        tr_stock_disable();
         check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
               "function A.on:run()\n"
               "  local t = {} for i = 1, 50 do t[i] = { i, tostring(i) } end\n"
@@ -57,6 +59,7 @@ START_TEST(while_a_handler_works) {
 END_TEST
 
 START_TEST(while_it_waits_for_others) {
+        tr_stock_disable();
         check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
               "function A.on:echo(x) return x end\n"
               "function A.async:run()\n"
@@ -72,6 +75,7 @@ START_TEST(while_it_waits_for_others) {
 END_TEST
 
 START_TEST(while_it_starts_another) {
+        tr_stock_disable();
         check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
               "local B = troupe.actor 'B' B.fields = { 'x' } function B.on:x() return self.x end\n"
               "function A.async:run()\n"
@@ -86,6 +90,7 @@ END_TEST
 
 /* What was handed over is there, or here, or has been looked at by who was asked. */
 START_TEST(while_it_hands_over) {
+        tr_stock_disable();
         check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
               "local B = troupe.actor 'B' function B.on:swap(b) self.held, b = b, self.held return troupe.transfer(b "
               "or "
@@ -104,6 +109,7 @@ START_TEST(while_it_hands_over) {
 END_TEST
 
 START_TEST(while_it_faults) {
+        tr_stock_disable();
         check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
               "local B = troupe.actor 'B' function B.on:fails() error({ 'it broke', print }) end\n"
               "function A.async:run() local ok, e = pcall(troupe.await, troupe.ask(troupe.spawn(B).fails)) return "
