@@ -24,6 +24,7 @@ static const char *const wanted[] = {
         [TR_OPTION_TIME] = "a time above 0 (milliseconds, or text with ms, s, m, h or d)",
         [TR_OPTION_TEXT] = "one line of text, at most 128 bytes",
         [TR_OPTION_NAME] = "a name",
+        [TR_OPTION_ARRAY] = "an array",
 };
 
 /* A whole number above 0, or text that means one. */
@@ -65,7 +66,16 @@ static bool read_text(const struct tr_token *token, bool (*is_valid)(const char 
         return true;
 }
 
-static bool option_read_value(const struct tr_option *option, const struct tr_token *token, void *destination) {
+static bool read_array(const struct tr_token *token, const struct tr_span *items, struct tr_items *ret_items) {
+        if (token->type != TR_ARRAY)
+                return false;
+        *ret_items = (struct tr_items){ items->data, items->bytes, token->count };
+        return true;
+}
+
+/* `items` is what stands behind the value's head: of an array, its elements. */
+static bool option_read_value(const struct tr_option *option, const struct tr_token *token,
+                              const struct tr_span *items, void *destination) {
         void *to = (char *)destination + option->offset;
         int64_t integer;
         switch (option->type) {
@@ -89,6 +99,8 @@ static bool option_read_value(const struct tr_option *option, const struct tr_to
                 return read_text(token, is_line, to);
         case TR_OPTION_NAME:
                 return read_text(token, tr_name_is_valid, to);
+        case TR_OPTION_ARRAY:
+                return read_array(token, items, to);
         }
         return false;
 }
@@ -127,7 +139,8 @@ static struct tr_failure *read_pair(const struct tr_request *request, struct tr_
                 return failure;
         }
         *seen |= UINT32_C(1) << i;
-        if (value.type != TR_NIL && !option_read_value(&options[i], &value, destination))
+        const struct tr_span items = { head.at, (size_t)(reader->at - head.at) };
+        if (value.type != TR_NIL && !option_read_value(&options[i], &value, &items, destination))
                 return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: the option %s has to be %s", request->method->name,
                                       options[i].key, wanted[options[i].type]);
         return NULL;

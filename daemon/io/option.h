@@ -20,12 +20,20 @@ enum tr_option_type {
         TR_OPTION_TIME,    /* uint64_t, nanoseconds: milliseconds, or text with a unit; above 0 */
         TR_OPTION_TEXT,    /* struct tr_text: one line of UTF-8, at most TR_NAME_MAX bytes */
         TR_OPTION_NAME,    /* struct tr_text: a name */
+        TR_OPTION_ARRAY,   /* struct tr_items: an array of anything */
 };
 
 /* Text in the piece that was read; no NUL behind it. */
 struct tr_text {
         const char *data; /* NULL: not given */
         size_t len;
+};
+
+/* The elements of an array in the piece that was read, one behind another. */
+struct tr_items {
+        const uint8_t *data; /* NULL: not given */
+        size_t bytes;
+        uint32_t count;
 };
 
 struct tr_option {
