@@ -16,6 +16,9 @@ static inline bool tr_vm_is_doomed(const struct tr_vm *vm) {
         return tr_actor_is_killed(vm->actor) || (vm->alloc.exceeded && vm->alloc.margin_bytes == 0);
 }
 
+/* What runs on L is not interrupted, nor are coroutines that it makes. */
+void tr_vm_let_run(lua_State *L);
+
 /* Makes what runs now give up at its next instruction. Async-signal-safe on the VM's thread. */
 void tr_vm_interrupt(struct tr_vm *vm);
 

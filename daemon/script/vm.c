@@ -96,6 +96,7 @@ int tr_vm_open(struct tr_actor *actor, struct tr_vm **ret_vm) {
         if (vm->L) {
                 *(struct tr_vm **)lua_getextraspace(vm->L) = vm;
                 vm->running = vm->L;
+                tr_vm_let_run(vm->L);
                 if (tr_vm_protect(vm, open_libraries, NULL) == LUA_OK) {
                         vm->alloc.on_exceeded = on_exceeded;
                         *ret_vm = vm;
