@@ -28,6 +28,8 @@
 
 /* The scratch is memory that no ceiling counts: only so much stays with an actor that encodes nothing. */
 #define SCRATCH_KEPT_BYTES (16u << 10)
+/* What a VM with its libraries and a small module takes, roughly. */
+#define VM_BYTES (48u << 10)
 
 void tr_vm_pin(lua_State *L, enum tr_pin pin) {
         struct tr_vm *vm = tr_vm_of(L);
@@ -76,6 +78,16 @@ static void on_exceeded(struct tr_alloc *alloc) {
         tr_vm_interrupt(tr_container_of(alloc, struct tr_vm, alloc));
 }
 
+/*
+ * Makes room for a VM where glibc's arena of this thread has none left: it grows by as much as is asked for and by no page more, so a
+ * VM would cost it a dozen system calls that all threads' page faults wait for. Nothing is touched, so nothing is used by it.
+ */
+static void make_room(void) {
+        void *volatile room = malloc(VM_BYTES);
+
+        free(room);
+}
+
 int tr_vm_open(struct tr_actor *actor, struct tr_vm **ret_vm) {
         struct tr_vm *vm;
 
@@ -92,6 +104,7 @@ int tr_vm_open(struct tr_actor *actor, struct tr_vm **ret_vm) {
                 vm->pins[pin] = LUA_NOREF;
         tr_alloc_init(&vm->alloc, actor->heap_max_bytes, &actor->heap_bytes, &actor->target.system->heap_bytes);
 
+        make_room();
         vm->L = lua_newstate(tr_alloc_lua, &vm->alloc);
         if (vm->L) {
                 *(struct tr_vm **)lua_getextraspace(vm->L) = vm;
