@@ -9,8 +9,7 @@
  * The descriptor is in blocking mode; every system call on it says for itself whether it may wait.
  *
  * Room for later: a connection that restores itself (TROUPE_RECONNECT) does so in tr_connection_end(), before it is
- * over; requests and notifications that come from the daemon (serving, listening, subscriptions) enter where
- * dispatch.c answers and drops them today.
+ * over.
  */
 #include "client/connection.h"
 
@@ -87,6 +86,8 @@ void tr_connection_release(struct troupe *troupe) {
         for (struct troupe_pending *pending; (pending = tr_pending_queue_pop(&troupe->answered));)
                 tr_pending_free(pending);
         tr_pending_table_deinit(&troupe->table);
+        tr_incoming_deinit(&troupe->kept);
+        tr_standing_deinit(&troupe->standing);
         tr_output_deinit(&troupe->output);
         tr_input_deinit(&troupe->input);
         tr_failure_clear(&troupe->failure);
@@ -132,7 +133,7 @@ void troupe_free(struct troupe *troupe) {
         troupe->freed = true;
         tr_connection_end(troupe);
         tr_dispatch_enter(troupe);
-        tr_dispatch_settle(troupe);
+        (void)!tr_dispatch_settle(troupe); /* needs no memory where it is freed */
         (void)tr_dispatch_leave(troupe);
 }
 
@@ -221,7 +222,7 @@ int troupe_timeout_ms(const struct troupe *troupe) {
 
         if (fd == -EINVAL || fd == -ECHILD)
                 return fd;
-        if (troupe->answered.first || (fd == -ENOTCONN && troupe->table.count))
+        if (troupe->answered.first || troupe->kept.first || troupe->stalled || (fd == -ENOTCONN && troupe->table.count))
                 return 0;
         return fd == -EAGAIN ? CONNECT_AGAIN_MS : -1;
 }
@@ -255,7 +256,7 @@ int tr_connection_wait(struct troupe *troupe) {
         int r;
 
         /* With nothing to write, reading is the waiting. */
-        if (!only_input) {
+        if (!only_input && !troupe->stalled) {
                 if (poll(&poll_fd, 1, troupe->connecting ? CONNECT_AGAIN_MS : -1) < 0 && errno != EINTR)
                         return -errno;
                 tr_connection_advance(troupe);

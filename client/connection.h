@@ -9,7 +9,9 @@
 #include <sys/un.h>
 
 #include "client/failure.h"
+#include "client/incoming.h"
 #include "client/pending.h"
+#include "client/standing.h"
 #include "client/stream.h"
 #include "client/troupe.h"
 #include "proto/frame.h"
@@ -34,6 +36,10 @@ struct troupe {
         struct tr_scanner scanner;
         struct tr_pending_table table;    /* not answered */
         struct tr_pending_queue answered; /* answered while nobody could take it, oldest first */
+        struct tr_incoming_queue kept;    /* the same for what is no answer */
+        uint64_t orders;                  /* see tr_connection_order() */
+        struct tr_standing_list standing;
+        bool stalled; /* the input begins with a whole frame that could not be dealt with when it was read */
 
         uint32_t requests_max;
         uint32_t daemon_requests_max; /* as its hello said */
@@ -61,8 +67,14 @@ static inline bool tr_connection_is_over(const struct troupe *troupe) {
 void tr_connection_advance(struct troupe *troupe);
 /* Writes what the socket takes now. */
 void tr_connection_flush(struct troupe *troupe);
-/* One step of a call that waits: until something has come or gone. Answers of others are kept. 0 or -ENOMEM. */
+/* One step of a call that waits: until something has come or gone. What comes for others is kept. 0, -ENOMEM
+ * or -EOVERFLOW. */
 TR_MUST_CHECK int tr_connection_wait(struct troupe *troupe);
+
+/* A number that is larger than all before: of what is kept, the lower came first. */
+static inline uint64_t tr_connection_order(struct troupe *troupe) {
+        return troupe->orders++;
+}
 
 /* Room for one more request, and whether there is half of it. */
 bool tr_connection_has_room(const struct troupe *troupe);

@@ -32,6 +32,14 @@ static void set_end_failure(struct troupe *troupe) {
         tr_failure_say(&troupe->failure, TR_CODE_DISCONNECTED, "the connection to the daemon broke");
 }
 
+/* Runs the library's own part of a request's end. */
+static void run_hook(struct troupe *troupe, struct troupe_pending *pending, enum tr_outcome outcome,
+                     const struct troupe_value *value) {
+        if (pending->hook)
+                pending->hook(troupe, pending, outcome, value);
+        pending->hook = NULL;
+}
+
 /* The callback of a request that is in no table and queue any more; frees it. The caller has filled in the
  * connection's failure where the result is -EREMOTEIO. */
 static void run(struct troupe *troupe, struct troupe_pending *take_pending, int result,
@@ -50,6 +58,7 @@ static void keep(struct troupe *troupe, struct troupe_pending *pending, bool fai
         pending->answered = true;
         pending->failed = failed;
         pending->result = troupe_value_dup(value, &pending->answer);
+        pending->order = tr_connection_order(troupe);
         if (pending->waiter == TR_WAITER_CALLBACK)
                 tr_pending_queue_append(&troupe->answered, pending);
 }
@@ -65,8 +74,8 @@ static int result_of(struct troupe *troupe, bool failed, const struct troupe_val
 
 static void answer(struct troupe *troupe, struct troupe_pending *take_pending, enum tr_dispatch how, bool failed,
                    const struct troupe_value *value) {
-        if (take_pending->waiter == TR_WAITER_CALL ||
-            (take_pending->waiter == TR_WAITER_CALLBACK && how == TR_DISPATCH_KEEP))
+        run_hook(troupe, take_pending, failed ? TR_OUTCOME_REFUSED : TR_OUTCOME_ANSWERED, value);
+        if (take_pending->waiter == TR_WAITER_CALL || (take_pending->callback && how == TR_DISPATCH_KEEP))
                 keep(troupe, take_pending, failed, value);
         else
                 run(troupe, take_pending, result_of(troupe, failed, value), value);
@@ -109,37 +118,23 @@ static void on_refused(struct troupe *troupe, enum tr_dispatch how, const struct
         tr_writer_deinit(&error);
 }
 
-/* Nothing here serves or listens, so nothing is asked of it; who asks all the same gets an answer. */
-static void on_request(struct troupe *troupe, const struct tr_frame *frame) {
-        struct tr_writer *out = &troupe->output.bytes;
-        size_t start = out->len;
-
-        tr_write_array(out, 4);
-        tr_write_int(out, TR_FRAME_RESPONSE);
-        tr_write_int(out, frame->id);
-        tr_write_text(out, tr_code_text(TR_CODE_UNKNOWN_METHOD));
-        tr_write_nil(out);
-        if (tr_writer_error(out)) {
-                out->len = start;
-                out->error = 0;
-        }
-}
-
-static void on_frame(struct troupe *troupe, enum tr_dispatch how, const struct tr_frame *frame) {
-        switch (frame->type) {
-        case TR_FRAME_RESPONSE:
-                on_response(troupe, how, frame);
-                break;
-        case TR_FRAME_REQUEST:
-                on_request(troupe, frame);
-                break;
-        case TR_FRAME_NOTIFICATION:
-                break;
-        }
-}
-
-static void deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
+/* 0, or why it must be dealt with again. */
+static int on_frame(struct troupe *troupe, enum tr_dispatch how, const struct tr_frame *frame) {
         struct tr_input *input = &troupe->input;
+
+        if (frame->type == TR_FRAME_RESPONSE) {
+                on_response(troupe, how, frame);
+                return 0;
+        }
+        if (how == TR_DISPATCH_KEEP)
+                return tr_incoming_keep(troupe, frame);
+        return tr_incoming_run(troupe, frame, input->data + (frame->params.data - input->data));
+}
+
+/* 0, or why the frame that the input begins with is still to be dealt with. */
+static int deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
+        struct tr_input *input = &troupe->input;
+        int r;
 
         while (!tr_connection_is_over(troupe) && input->end > input->begin) {
                 size_t bytes = input->end - input->begin;
@@ -148,7 +143,9 @@ static void deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
 
                 switch (tr_scan(&troupe->scanner, input->data + input->begin, bytes, &frame, &refusal)) {
                 case TR_SCAN_FRAME:
-                        on_frame(troupe, how, &frame);
+                        r = on_frame(troupe, how, &frame);
+                        if (r)
+                                return r;
                         tr_input_drop(input, frame.bytes);
                         break;
                 case TR_SCAN_REFUSED:
@@ -159,46 +156,71 @@ static void deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
                         break;
                 case TR_SCAN_MORE:
                         tr_input_drop(input, tr_scanner_consumed(&troupe->scanner, bytes));
-                        return;
+                        return 0;
                 case TR_SCAN_BAD:
                         tr_connection_end(troupe);
-                        return;
+                        return 0;
                 }
         }
+        return 0;
 }
 
 int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait) {
-        int r;
+        int r, filled = TR_INPUT_FULL;
 
         if (tr_connection_is_over(troupe) || troupe->connecting)
                 return 0;
-        r = tr_input_fill(&troupe->input, troupe->fd, wait);
-        if (r == TR_INPUT_NOTHING)
-                return 0;
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0 || r == TR_INPUT_END) {
-                tr_connection_end(troupe);
-                return 0;
+        if (!troupe->stalled) {
+                filled = tr_input_fill(&troupe->input, troupe->fd, wait);
+                if (filled == TR_INPUT_NOTHING)
+                        return 0;
+                if (filled == -ENOMEM)
+                        return filled;
+                if (filled < 0 || filled == TR_INPUT_END) {
+                        tr_connection_end(troupe);
+                        return 0;
+                }
         }
         tr_dispatch_enter(troupe);
-        deal_with_frames(troupe, how);
+        r = deal_with_frames(troupe, how);
+        troupe->stalled = r != 0;
         (void)tr_dispatch_leave(troupe);
-        return r == TR_INPUT_FULL;
+        return r ? r : filled == TR_INPUT_FULL;
 }
 
-void tr_dispatch_settle(struct troupe *troupe) {
+static void settle_request(struct troupe *troupe, struct troupe_pending *take_pending) {
+        int result = take_pending->result ? take_pending->result
+                                          : result_of(troupe, take_pending->failed, &take_pending->answer);
+
+        run(troupe, take_pending, result, &take_pending->answer);
+}
+
+/* What was kept, in the order in which it came. What the daemon said of its own accord is for nobody once the
+ * connection is being freed. */
+static int settle_kept(struct troupe *troupe) {
         struct troupe_pending *pending;
+        int r = 0;
 
-        while ((pending = tr_pending_queue_pop(&troupe->answered))) {
-                int result = pending->result ? pending->result : result_of(troupe, pending->failed, &pending->answer);
-
-                run(troupe, pending, result, &pending->answer);
+        while (!r && (troupe->answered.first || (troupe->kept.first && !troupe->freed))) {
+                pending = troupe->answered.first;
+                if (pending && (troupe->freed || pending->order < tr_incoming_order(&troupe->kept)))
+                        settle_request(troupe, tr_pending_queue_pop(&troupe->answered));
+                else
+                        r = tr_incoming_run_kept(troupe);
         }
-        while (tr_connection_is_over(troupe) && (pending = tr_pending_table_pop(&troupe->table))) {
+        return r;
+}
+
+int tr_dispatch_settle(struct troupe *troupe) {
+        struct troupe_pending *pending;
+        int r = settle_kept(troupe);
+
+        while (!r && tr_connection_is_over(troupe) && (pending = tr_pending_table_pop(&troupe->table))) {
+                run_hook(troupe, pending, TR_OUTCOME_LOST, NULL);
                 set_end_failure(troupe);
                 run(troupe, pending, -EREMOTEIO, NULL);
         }
+        return r;
 }
 
 int tr_dispatch_take(struct troupe *troupe, struct troupe_pending *take_pending) {
@@ -207,6 +229,7 @@ int tr_dispatch_take(struct troupe *troupe, struct troupe_pending *take_pending)
         troupe_value_free(&troupe->answer);
         if (!take_pending->answered) {
                 (void)tr_pending_table_take(&troupe->table, take_pending->id);
+                run_hook(troupe, take_pending, TR_OUTCOME_LOST, NULL);
                 set_end_failure(troupe);
                 r = -EREMOTEIO;
         } else if (take_pending->result) {
@@ -234,7 +257,7 @@ static void tell_of_room(struct troupe *troupe) {
 }
 
 int troupe_process(struct troupe *troupe, int revents) {
-        int more = 0;
+        int r;
 
         if (!troupe)
                 return -EINVAL;
@@ -246,13 +269,17 @@ int troupe_process(struct troupe *troupe, int revents) {
         tr_dispatch_enter(troupe);
         tr_connection_advance(troupe);
         tr_connection_flush(troupe);
-        tr_dispatch_settle(troupe);
-        if (revents)
-                more = tr_dispatch_input(troupe, TR_DISPATCH_RUN, false);
+        r = tr_dispatch_settle(troupe);
+        if (!r && (revents || troupe->stalled))
+                r = tr_dispatch_input(troupe, TR_DISPATCH_RUN, false);
         tell_of_room(troupe);
         tr_connection_flush(troupe);
-        tr_dispatch_settle(troupe);
-        if (!tr_dispatch_leave(troupe) || tr_connection_is_over(troupe))
+        if (r >= 0) {
+                int settled = tr_dispatch_settle(troupe);
+
+                r = settled ? settled : r;
+        }
+        if (!tr_dispatch_leave(troupe) || (tr_connection_is_over(troupe) && r >= 0))
                 return -ENOTCONN;
-        return more;
+        return r;
 }

@@ -15,12 +15,13 @@ enum tr_dispatch {
         TR_DISPATCH_KEEP, /* a call waits, and no callback may run: answers are copied and kept */
 };
 
-/* Reads once, and deals with every whole frame. 0; 1 where there may be more to read; or -ENOMEM, with nothing lost.
- * The connection may be over after. */
+/* Reads once, and deals with every whole frame. 0; 1 where there may be more to read; -ENOMEM, or -EOVERFLOW where too
+ * much would be kept, with nothing lost. The connection may be over after. */
 TR_MUST_CHECK int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait);
 
-/* Runs the callbacks of what was kept and, where the connection is over, of all that nobody will answer any more. */
-void tr_dispatch_settle(struct troupe *troupe);
+/* Runs the callbacks of what was kept and, where the connection is over, of all that nobody will answer any more. 0, or
+ * -ENOMEM with the rest still kept. */
+TR_MUST_CHECK int tr_dispatch_settle(struct troupe *troupe);
 
 /* Around everything that runs callbacks: a connection that one of them frees is released by the last leave, which
  * then answers false. */

@@ -16,8 +16,19 @@
 enum tr_waiter {
         TR_WAITER_CALLBACK, /* the program's callback, from troupe_process() */
         TR_WAITER_CALL,     /* a call that has not returned yet */
-        TR_WAITER_LIBRARY,  /* the library's own callback, run as soon as the answer is read */
 };
+
+/* How a request ends. */
+enum tr_outcome {
+        TR_OUTCOME_ANSWERED,
+        TR_OUTCOME_REFUSED,
+        TR_OUTCOME_LOST, /* the connection is over */
+};
+
+/* What the library itself does with an answer, as soon as it is read and before anybody else sees it. `value` is the
+ * result or the daemon's error; NULL where it is lost. */
+typedef void tr_pending_hook(struct troupe *troupe, struct troupe_pending *pending, enum tr_outcome outcome,
+                             const struct troupe_value *value);
 
 struct troupe_pending {
         struct troupe *troupe;
@@ -27,9 +38,12 @@ struct troupe_pending {
         enum tr_waiter waiter;
         troupe_callback *callback; /* may be NULL */
         void *userdata;
+        tr_pending_hook *hook; /* may be NULL */
+        void *subject;         /* the hook's */
 
         /* Set when the answer had to be kept, because nobody could take it at once. */
         bool answered;
+        uint64_t order;             /* tr_connection_order() of then */
         bool failed;                /* `answer` is the error as the daemon said it */
         int result;                 /* 0, or why there is neither */
         struct troupe_value answer; /* the request's own copy */

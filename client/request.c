@@ -44,6 +44,12 @@ static int add_pending(struct tr_request *request, enum tr_request_mode mode) {
         return 0;
 }
 
+/* Its answer is dropped when it comes. */
+static int give_up(struct troupe_pending *pending, int r) {
+        pending->waiter = TR_WAITER_CALLBACK;
+        return r;
+}
+
 static void take_back(struct tr_request *request) {
         if (request->out) {
                 request->out->len = request->start;
@@ -67,6 +73,8 @@ int tr_request_begin(struct tr_request *ret_request, struct troupe *troupe, cons
         if (mode == TR_REQUEST_WAIT) {
                 if (troupe->depth)
                         return -EDEADLK;
+                if (tr_incoming_is_full(&troupe->kept))
+                        return -EOVERFLOW;
                 r = wait_for_room(troupe);
                 if (r)
                         return r;
@@ -108,12 +116,10 @@ int tr_request_call(struct tr_request *request, int r, struct troupe_value *ret_
         if (r)
                 return r;
         tr_connection_flush(troupe);
-        while (!r && !pending->answered && !tr_connection_is_over(troupe))
+        while (!pending->answered && !tr_connection_is_over(troupe)) {
                 r = tr_connection_wait(troupe);
-        if (r) {
-                /* it is out, but nobody will hear of it */
-                tr_pending_free(tr_pending_table_take(&troupe->table, pending->id));
-                return r;
+                if (r && !pending->answered)
+                        return give_up(pending, r);
         }
         r = tr_dispatch_take(troupe, pending);
         if (!r && ret_answer)
@@ -152,16 +158,14 @@ static int64_t limit_of(const struct troupe_value *limits, const char *name) {
 
 /* A daemon that does not want this connection (it has too many, or speaks another protocol) says so here, and that is
  * what becomes of everything else that was asked of it. */
-static void on_greeted(struct troupe *troupe, int result, const struct troupe_value *answer, void *userdata) {
+static void on_greeted(struct troupe *troupe, struct troupe_pending *pending, enum tr_outcome outcome,
+                       const struct troupe_value *value) {
         struct troupe_value limits;
         int64_t requests, frame_bytes;
 
-        if (result == -EREMOTEIO) {
-                if (!tr_connection_is_over(troupe) && !tr_failure_copy(&troupe->end, &troupe->failure))
-                        tr_connection_end(troupe);
-                return;
-        }
-        if (result || troupe_value_get(answer, "limits", &limits))
+        if (outcome == TR_OUTCOME_REFUSED && !tr_failure_read(&troupe->end, value->data, value->size))
+                tr_connection_end(troupe);
+        if (outcome != TR_OUTCOME_ANSWERED || troupe_value_get(value, "limits", &limits))
                 return;
         requests = limit_of(&limits, "requests");
         if (requests > 0 && requests < UINT32_MAX)
@@ -189,9 +193,9 @@ int tr_request_greet(struct troupe *troupe) {
         r = tr_request_begin(&request, troupe, "hello", TR_REQUEST_POST);
         if (!r)
                 write_greeting(request.out);
-        r = tr_request_post(&request, r, on_greeted, NULL, NULL);
+        r = tr_request_post(&request, r, NULL, NULL, NULL);
         if (!r)
-                request.pending->waiter = TR_WAITER_LIBRARY;
+                request.pending->hook = on_greeted;
         return r;
 }
 

@@ -350,6 +350,40 @@ int troupe_notify(struct troupe *troupe, const char *method, const char *format,
  */
 int troupe_cancel(struct troupe_pending *pending);
 
+/* ---- What comes from the daemon --------------------------------------------------------------------------------- */
+
+/*
+ * Callbacks for what nobody asked for one by one. They run from troupe_process() only, any number of times, in the
+ * order in which things came and, as to answers, after the answer that it began with; not any more once the connection
+ * is over, or is being freed. What they are given is borrowed until they return. Inside of one every call that does not
+ * wait is allowed.
+ *
+ * What comes while a call waits is kept for troupe_process(), up to 16 MiB of it. Beyond that a call that waits answers
+ * -EOVERFLOW, until troupe_process() has been called: nothing of what came is lost, but where the call was waiting
+ * already its request is out, and its answer is dropped.
+ */
+
+/* What has happened: a map. `topic` is one that was subscribed to. */
+typedef void troupe_event_callback(struct troupe *troupe, const char *topic, const struct troupe_value *event,
+                                   void *userdata);
+
+struct troupe_subscribe_options {
+        size_t size;
+        uint64_t rate; /* events a second at most; the daemon says in an event how many were left out before it */
+};
+
+/* Subscribes to a topic ("lifecycle", "log", "refused", ...). A second time for the same topic replaces the callback
+ * and the options, where the daemon agrees. */
+int troupe_subscribe(struct troupe *troupe, const char *topic, const struct troupe_subscribe_options *options,
+                     troupe_event_callback *on_event, void *event_userdata);
+int troupe_subscribe_async(struct troupe *troupe, const char *topic, const struct troupe_subscribe_options *options,
+                           troupe_event_callback *on_event, void *event_userdata, troupe_callback *callback,
+                           void *userdata, struct troupe_pending **ret_pending);
+/* Once it has returned, or its callback runs, no event of the topic comes any more. */
+int troupe_unsubscribe(struct troupe *troupe, const char *topic);
+int troupe_unsubscribe_async(struct troupe *troupe, const char *topic, troupe_callback *callback, void *userdata,
+                             struct troupe_pending **ret_pending);
+
 /* ---- In an event loop ------------------------------------------------------------------------------------------- */
 
 /*
@@ -368,9 +402,9 @@ int troupe_timeout_ms(const struct troupe *troupe);
  * Does what can be done without waiting: writes what is queued, reads what is there, and runs the callbacks of all
  * that is complete. `revents` is what poll(2) said; -1 where nobody asked it.
  *
- * 0: done, wait again. 1: call again, there is more than one call should do. -ENOTCONN: the connection is over, and
- * every callback has run; also where a callback freed it, so then it must not be touched. Inside a callback it does
- * nothing.
+ * 0: done, wait again. 1: call again, there is more than one call should do. -ENOMEM: call again, nothing was lost.
+ * -ENOTCONN: the connection is over, and every callback has run; also where a callback freed it, so then it must not be
+ * touched. Inside a callback it does nothing.
  */
 int troupe_process(struct troupe *troupe, int revents);
 

@@ -72,6 +72,22 @@ void peer_answer(struct peer *peer, uint32_t id, const char *error, const char *
         troupe_value_free(&frame);
 }
 
+void peer_notify(struct peer *peer, const char *method, const char *params) {
+        struct troupe_value frame;
+
+        ck_assert_int_eq(troupe_pack(&frame, "[isj]", 2, method, params), 0);
+        peer_write(peer, frame.data, frame.size);
+        troupe_value_free(&frame);
+}
+
+void peer_request(struct peer *peer, uint32_t id, const char *method, const char *params) {
+        struct troupe_value frame;
+
+        ck_assert_int_eq(troupe_pack(&frame, "[ilsj]", 0, (int64_t)id, method, params), 0);
+        peer_write(peer, frame.data, frame.size);
+        troupe_value_free(&frame);
+}
+
 static void receive(struct peer *peer) {
         char piece[65536];
         ssize_t n;

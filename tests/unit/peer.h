@@ -32,6 +32,9 @@ void peer_close(struct peer *peer);
 void peer_write(struct peer *peer, const void *data, size_t bytes);
 /* A response whose error and result are JSON. */
 void peer_answer(struct peer *peer, uint32_t id, const char *error, const char *result);
+/* A notification and a request of the daemon, with params in JSON. */
+void peer_notify(struct peer *peer, const char *method, const char *params);
+void peer_request(struct peer *peer, uint32_t id, const char *method, const char *params);
 
 /* All that the library has sent since the last time, a line of JSON for each frame, without its hello; for free(). */
 char *peer_heard(struct peer *peer);

@@ -132,4 +132,45 @@ START_TEST(callbacks_run_once_all_the_same) {
 }
 END_TEST
 
-suite_main("client_memory", connecting, packing_and_printing, a_call_that_waits, callbacks_run_once_all_the_same);
+static void count_event(struct troupe *troupe, const char *topic, const struct troupe_value *event, void *userdata) {
+        ++*(int *)userdata;
+}
+
+START_TEST(no_event_is_lost) {
+        struct peer peer;
+        struct troupe *t;
+        long n = 0;
+
+        peer_init(&peer, 64);
+        do {
+                int events = 0, subscribed, r;
+
+                t = peer_connect(&peer, 0, "{}");
+                peer_answer(&peer, 1, "null", "null");
+                failing_arm(++n);
+                subscribed = troupe_subscribe(t, "log", NULL, count_event, &events);
+                failing_arm(0);
+                if (!subscribed) {
+                        for (int i = 0; i < 3; i++)
+                                peer_notify(&peer, "event", "[\"log\", {}]");
+                        peer_answer(&peer, 2, "null", "null");
+                        failing_arm(n);
+                        r = troupe_request(t, "ping", NULL, NULL);
+                        while (troupe_process(t, POLLIN) == -ENOMEM)
+                                ;
+                        failing_arm(0);
+                        ck_assert_int_eq(r, failing_hit() ? -ENOMEM : 0);
+                        ck_assert_int_eq(troupe_process(t, POLLIN), 0);
+                }
+                ck_assert(subscribed == 0 || subscribed == -ENOMEM);
+                ck_assert_int_eq(events, subscribed ? 0 : 3);
+                troupe_free(t);
+                peer_close(&peer);
+        } while (failing_hit());
+        ck_assert_int_gt(n, 4);
+        peer_deinit(&peer);
+}
+END_TEST
+
+suite_main("client_memory", connecting, packing_and_printing, a_call_that_waits, callbacks_run_once_all_the_same,
+           no_event_is_lost);

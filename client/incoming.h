@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CLIENT_INCOMING_H
+#define TR_CLIENT_INCOMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/troupe.h"
+#include "proto/frame.h"
+
+/*
+ * What comes from the daemon without being an answer: notifications and requests.
+ */
+struct tr_incoming;
+
+/* What came while a call waited, and no callback might run. Zeroed is empty. */
+struct tr_incoming_queue {
+        struct tr_incoming *first;
+        struct tr_incoming *last;
+        size_t bytes;
+};
+
+/* Both answer 0, or -ENOMEM with nothing done: the frame is still to be dealt with. `params` are the frame's, in memory
+ * that may be written to. */
+
+/* Runs its callback now. */
+__attribute__((warn_unused_result)) int tr_incoming_run(struct troupe *troupe, const struct tr_frame *frame,
+                                                        uint8_t *params);
+/* Keeps a copy for later; also -EOVERFLOW where too much is kept. */
+__attribute__((warn_unused_result)) int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame);
+
+/* Whether no more may be kept. */
+bool tr_incoming_is_full(const struct tr_incoming_queue *queue);
+/* When the oldest came (tr_connection_order), UINT64_MAX where there is none. */
+uint64_t tr_incoming_order(const struct tr_incoming_queue *queue);
+/* Runs the oldest. 0 or -ENOMEM with nothing done. */
+__attribute__((warn_unused_result)) int tr_incoming_run_kept(struct troupe *troupe);
+void tr_incoming_deinit(struct tr_incoming_queue *queue);
+
+#endif
