@@ -7,22 +7,23 @@ import re
 import unittest
 
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
+SUFFIXES = (".c", ".h", ".py", ".lua", ".go", ".js", ".php", ".pl", ".rb")
 
 
 class Makefile(unittest.TestCase):
     def test_every_source_is_named(self):
         makefile = (SOURCE / "Makefile.am").read_text()
-        named = set(re.findall(r"[\w./-]+\.(?:[ch]|py|lua)\b", makefile))
+        named = set(re.findall(r"[\w./-]+\.\w+\b", makefile))
         folders = ("proto", "client", "daemon", "bench", "tests", "examples")
         present = {path.relative_to(SOURCE).as_posix() for folder in folders for path in (SOURCE / folder).rglob("*")
-                   if path.suffix in (".c", ".h", ".py", ".lua")}
+                   if path.suffix in SUFFIXES}
         self.assertEqual(sorted(present - named), [], "not in Makefile.am, so not in the tarball")
 
     def test_every_source_says_its_licence(self):
         tag = "SPDX-License-" + "Identifier: Apache-2.0"
         missing = [path.relative_to(SOURCE).as_posix() for folder in ("proto", "client", "daemon", "bench", "tests", "examples")
                    for path in sorted((SOURCE / folder).rglob("*"))
-                   if path.suffix in (".c", ".h", ".py", ".lua") and tag not in path.read_text()[:200]]
+                   if path.suffix in SUFFIXES and tag not in path.read_text()[:200]]
         self.assertEqual(missing, [])
 
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Go's net/rpc with the codec of golang-github-ugorji-go-codec-dev: an error must be text, and a notification ends the client."""
+
+import unittest
+
+import stock
+
+
+class GoNetRpc(stock.Conversations, unittest.TestCase):
+    serves = False
+
+    @classmethod
+    def setUpClass(cls):
+        cls.program = stock.go_program(cls, stock.HERE / "net_rpc.go", "github.com/ugorji/go/codec")
+
+    @classmethod
+    def command(cls, socket):
+        return [cls.program, socket]
+
+    def connect(self):
+        super().connect()
+        self.request("hello", {"errors": "text"})
+
+    def text_of(self, error):
+        return error
+
+
+if __name__ == "__main__":
+    unittest.main()
