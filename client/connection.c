@@ -87,6 +87,7 @@ void tr_connection_release(struct troupe *troupe) {
                 tr_pending_free(pending);
         tr_pending_table_deinit(&troupe->table);
         tr_incoming_deinit(&troupe->kept);
+        tr_asked_free_all(troupe);
         tr_standing_deinit(&troupe->standing);
         tr_output_deinit(&troupe->output);
         tr_input_deinit(&troupe->input);
@@ -152,6 +153,7 @@ void tr_connection_end(struct troupe *troupe) {
         close(troupe->fd);
         troupe->fd = -1;
         troupe->connecting = false;
+        tr_asked_lose_all(troupe);
 }
 
 const struct troupe_error *troupe_error(const struct troupe *troupe) {

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include "client/asked.h"
 #include "client/failure.h"
 #include "client/incoming.h"
 #include "client/pending.h"
@@ -39,6 +40,7 @@ struct troupe {
         struct tr_incoming_queue kept;    /* the same for what is no answer */
         uint64_t orders;                  /* see tr_connection_order() */
         struct tr_standing_list standing;
+        struct troupe_asked *asked; /* of it, and not answered: the latest first */
         bool stalled; /* the input begins with a whole frame that could not be dealt with when it was read */
 
         uint32_t requests_max;

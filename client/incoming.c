@@ -3,8 +3,8 @@
  * Notifications and requests of the daemon.
  *
  * Nothing that was read is lost: where there is no memory for what a frame needs, it is left in the input, and whoever
- * reads says so and comes again. A callback borrows what it gets from the frame itself. Names in it become C strings
- * where they lie: a string's head is at least a byte, so moving the string over its head makes room for a NUL.
+ * reads says so and comes again. A callback borrows what it gets from the frame itself: the name that each begins with
+ * is made a C string where it lies, and what is behind it an array, over the heads that the two had.
  *
  * What comes while a call waits is kept, in the order in which it came, together with others' answers. That is bounded:
  * a call that waits long on a connection that much comes through ends rather than fill the memory.
@@ -29,38 +29,181 @@ struct tr_incoming {
         uint8_t bytes[];
 };
 
-/* A string that begins at *at and has a NUL behind it from then on; NULL where there is none, or one with a NUL in it.
- * Moves *at to what comes behind it. */
-static const char *take_text(uint8_t *base, struct tr_reader *reader) {
-        struct tr_token token;
-        uint8_t *text;
+/* The params of a frame, an array, as they are taken apart. */
+struct parts {
+        uint8_t *params;
+        struct tr_reader reader; /* stands before what is left */
+        uint32_t left;
+};
 
-        if (tr_read(reader, &token) || !tr_token_is_text(&token) || memchr(token.data, '\0', token.len))
+/* False where the params are no array of `least` values or more. */
+static bool take_apart(struct parts *ret_parts, uint8_t *params, size_t bytes, uint32_t least) {
+        struct tr_token head;
+
+        ret_parts->params = params;
+        ret_parts->reader = tr_reader(params, bytes);
+        if (tr_read(&ret_parts->reader, &head) || head.type != TR_ARRAY || head.count < least)
+                return false;
+        ret_parts->left = head.count;
+        return true;
+}
+
+/* Whether what comes first is a string that can be a C string. */
+static bool has_name(const struct parts *parts) {
+        struct tr_reader reader = parts->reader;
+        struct tr_token token;
+
+        return !tr_read(&reader, &token) && tr_token_is_text(&token) && !memchr(token.data, '\0', token.len);
+}
+
+/* Takes the string that has_name() has found, and makes a C string of it at the beginning of the params: their head and
+ * its own are two bytes at least. */
+static const char *take_name(struct parts *parts) {
+        struct tr_token token;
+
+        if (tr_read(&parts->reader, &token))
                 return NULL;
-        text = base + (token.data - base) - 1;
-        memmove(text, token.data, token.len);
-        text[token.len] = '\0';
-        return (const char *)text;
+        parts->left--;
+        memmove(parts->params, token.data, token.len);
+        parts->params[token.len] = '\0';
+        return (const char *)parts->params;
+}
+
+/* What is left, as one array. Its head fits between the name that was taken and the first value: it is no longer than
+ * the head of the params was, which counted one value more. */
+static struct troupe_value rest(const struct parts *parts) {
+        uint8_t *head = parts->params + (parts->reader.at - parts->params);
+
+        if (parts->left < 16) {
+                *--head = 0x90 | parts->left;
+        } else {
+                int width = parts->left <= UINT16_MAX ? 2 : 4;
+
+                for (int i = 0; i < width; i++)
+                        *--head = parts->left >> (8 * i);
+                *--head = width == 2 ? 0xdc : 0xdd;
+        }
+        return (struct troupe_value){ head, parts->reader.end - head };
+}
+
+/* The next value; size 0 where there is none. */
+static struct troupe_value take_value(struct parts *parts) {
+        const uint8_t *at = parts->reader.at;
+
+        if (!parts->left || tr_read_skip(&parts->reader))
+                return (struct troupe_value){ NULL, 0 };
+        parts->left--;
+        return (struct troupe_value){ at, parts->reader.at - at };
 }
 
 /* event [topic, value] */
 static void run_event(struct troupe *troupe, uint8_t *params, size_t bytes) {
-        struct tr_reader reader = tr_reader(params, bytes);
         const struct tr_standing *subscription;
-        struct tr_token head;
+        struct troupe_value event;
+        struct parts parts;
         const char *topic;
 
-        if (tr_read(&reader, &head) || head.type != TR_ARRAY || head.count != 2)
+        if (!take_apart(&parts, params, bytes, 2) || !has_name(&parts))
                 return;
-        topic = take_text(params, &reader);
-        if (!topic)
-                return;
-        subscription = tr_standing_find(troupe, TR_STANDING_SUBSCRIPTION, topic);
+        topic = take_name(&parts);
+        event = take_value(&parts);
+        subscription = tr_standing_find(troupe, TR_STANDING_SUBSCRIPTION, topic, strlen(topic));
         if (!subscription)
                 return;
         tr_dispatch_enter(troupe);
-        subscription->on_event(troupe, topic, &(struct troupe_value){ reader.at, reader.end - reader.at },
-                               subscription->userdata);
+        subscription->on_event(troupe, topic, &event, subscription->userdata);
+        (void)tr_dispatch_leave(troupe);
+}
+
+static int refuse(struct troupe *troupe, const struct tr_frame *frame, enum tr_code code) {
+        return frame->type == TR_FRAME_REQUEST ? tr_asked_refuse(troupe, frame->id, tr_code_text(code)) : 0;
+}
+
+/* message [handler, args...] */
+static int run_message(struct troupe *troupe, const struct tr_frame *frame, uint8_t *params) {
+        const struct tr_standing *listener = tr_standing_find(troupe, TR_STANDING_LISTENER, "", 0);
+        struct troupe_asked *asked = NULL;
+        struct troupe_value args;
+        struct parts parts;
+        const char *handler;
+
+        if (!listener)
+                return refuse(troupe, frame, TR_CODE_UNKNOWN_METHOD);
+        if (!take_apart(&parts, params, frame->params.bytes, 1) || !has_name(&parts))
+                return refuse(troupe, frame, TR_CODE_BAD_REQUEST);
+        if (frame->type == TR_FRAME_REQUEST) {
+                asked = tr_asked_new(troupe, frame->id);
+                if (!asked)
+                        return -ENOMEM;
+        }
+        handler = take_name(&parts);
+        args = rest(&parts);
+        tr_dispatch_enter(troupe);
+        listener->on_message(troupe, handler, &args, asked, listener->userdata);
+        (void)tr_dispatch_leave(troupe);
+        return 0;
+}
+
+/* Who serves a call, by what its context says. */
+static const struct tr_standing *find_service(const struct troupe *troupe, const struct troupe_value *context) {
+        struct troupe_value component;
+        const char *name;
+        size_t length;
+
+        if (!context->size || troupe_value_get(context, "component", &component) ||
+            troupe_value_string(&component, &name, &length))
+                return NULL;
+        return tr_standing_find(troupe, TR_STANDING_SERVICE, name, length);
+}
+
+/* call [operation, input, context] */
+static int run_call(struct troupe *troupe, const struct tr_frame *frame, uint8_t *params) {
+        const struct tr_standing *service;
+        struct troupe_value input, context;
+        struct parts parts, ahead;
+        struct troupe_asked *asked;
+        const char *operation;
+
+        if (!take_apart(&parts, params, frame->params.bytes, 3))
+                return refuse(troupe, frame, TR_CODE_UNKNOWN_METHOD);
+        ahead = parts;
+        (void)take_value(&ahead);
+        input = take_value(&ahead);
+        context = take_value(&ahead);
+        service = find_service(troupe, &context);
+        if (!service)
+                return refuse(troupe, frame, TR_CODE_UNKNOWN_METHOD);
+        if (!has_name(&parts))
+                return refuse(troupe, frame, TR_CODE_BAD_REQUEST);
+        asked = tr_asked_new(troupe, frame->id);
+        if (!asked)
+                return -ENOMEM;
+        asked->on_cancelled = service->on_cancelled;
+        asked->userdata = service->userdata;
+        operation = take_name(&parts);
+        tr_dispatch_enter(troupe);
+        service->on_operation(troupe, operation, &input, &context, asked, service->userdata);
+        (void)tr_dispatch_leave(troupe);
+        return 0;
+}
+
+/* cancel [msgid]: nobody waits for it any more. */
+static void run_cancel(struct troupe *troupe, uint8_t *params, size_t bytes) {
+        struct troupe_asked *asked;
+        struct troupe_value value;
+        struct parts parts;
+        int64_t id;
+
+        if (!take_apart(&parts, params, bytes, 1))
+                return;
+        value = take_value(&parts);
+        if (troupe_value_int(&value, &id) || id < 0 || id > UINT32_MAX)
+                return;
+        asked = tr_asked_find(troupe, id);
+        if (!asked || !asked->on_cancelled)
+                return;
+        tr_dispatch_enter(troupe);
+        asked->on_cancelled(troupe, asked, asked->userdata);
         (void)tr_dispatch_leave(troupe);
 }
 
@@ -71,29 +214,19 @@ static bool has_method(const struct tr_frame *frame, const char *name) {
         return !tr_read(&reader, &token) && tr_token_equals(&token, name);
 }
 
-/* Who asks what nobody answers here gets an answer all the same. */
-static int refuse(struct troupe *troupe, const struct tr_frame *frame) {
-        struct tr_writer *out = &troupe->output.bytes;
-        size_t start = out->len;
-
-        tr_write_array(out, 4);
-        tr_write_int(out, TR_FRAME_RESPONSE);
-        tr_write_int(out, frame->id);
-        tr_write_text(out, tr_code_text(TR_CODE_UNKNOWN_METHOD));
-        tr_write_nil(out);
-        if (!tr_writer_error(out))
-                return 0;
-        out->len = start;
-        out->error = 0;
-        return -ENOMEM;
-}
-
+/* Who asks what nobody answers here gets an answer all the same; what nobody wants to be told is passed over. */
 int tr_incoming_run(struct troupe *troupe, const struct tr_frame *frame, uint8_t *params) {
-        if (frame->type == TR_FRAME_REQUEST)
-                return refuse(troupe, frame);
-        if (has_method(frame, "event"))
+        bool is_request = frame->type == TR_FRAME_REQUEST;
+
+        if (has_method(frame, "message"))
+                return run_message(troupe, frame, params);
+        if (is_request && has_method(frame, "call"))
+                return run_call(troupe, frame, params);
+        if (!is_request && has_method(frame, "event"))
                 run_event(troupe, params, frame->params.bytes);
-        return 0;
+        else if (!is_request && has_method(frame, "cancel"))
+                run_cancel(troupe, params, frame->params.bytes);
+        return refuse(troupe, frame, TR_CODE_UNKNOWN_METHOD);
 }
 
 bool tr_incoming_is_full(const struct tr_incoming_queue *queue) {

@@ -61,6 +61,11 @@ int tr_map_number(struct tr_map *map, const char *key, uint64_t number) {
         return 0;
 }
 
+void tr_map_array(struct tr_map *map, const char *key, uint32_t count) {
+        write_key(map, key);
+        tr_write_array(map->out, count);
+}
+
 /* The head of so small a map is one byte, whose lower half is its count. */
 void tr_map_end(struct tr_map *map) {
         if (!tr_writer_error(map->out))

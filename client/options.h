@@ -36,6 +36,8 @@ void tr_map_text(struct tr_map *map, const char *key, const char *text);
 void tr_map_flag(struct tr_map *map, const char *key, bool is_set);
 /* 0 is absent. -EINVAL where it is more than the protocol's integers hold. */
 __attribute__((warn_unused_result)) int tr_map_number(struct tr_map *map, const char *key, uint64_t number);
+/* An array: who calls writes that many elements behind it. */
+void tr_map_array(struct tr_map *map, const char *key, uint32_t count);
 void tr_map_end(struct tr_map *map);
 
 #endif

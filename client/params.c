@@ -245,6 +245,15 @@ int tr_params_write(struct tr_writer *writer, const char *format, va_list args, 
         return r;
 }
 
+int tr_params_write_one(struct tr_writer *writer, const char *format, va_list args) {
+        uint32_t count;
+        int r = tr_params_write(writer, format, args, &count);
+
+        if (!r && !count)
+                tr_write_nil(writer);
+        return r ? r : count > 1 ? -EINVAL : 0;
+}
+
 int tr_params_write_list(struct tr_writer *writer, const char *format, va_list args) {
         size_t head = writer->len;
         uint32_t count;

@@ -30,6 +30,8 @@ __attribute__((warn_unused_result)) int tr_params_write(struct tr_writer *writer
 /* One array of them. */
 __attribute__((warn_unused_result)) int tr_params_write_list(struct tr_writer *writer, const char *format,
                                                              va_list args);
+/* One value; nil where the format makes none, -EINVAL where it makes several. */
+__attribute__((warn_unused_result)) int tr_params_write_one(struct tr_writer *writer, const char *format, va_list args);
 /* One whole MessagePack value, after a look at its form. */
 __attribute__((warn_unused_result)) int tr_params_write_packed(struct tr_writer *writer, const void *data, size_t size);
 /* A handle where the text is one, else the text: a published name. */

@@ -127,6 +127,11 @@ int tr_request_call(struct tr_request *request, int r, struct troupe_value *ret_
         return r;
 }
 
+void tr_request_flush_much(struct troupe *troupe) {
+        if (tr_output_waiting(&troupe->output) >= FLUSH_BYTES)
+                tr_connection_flush(troupe);
+}
+
 int tr_request_post(struct tr_request *request, int r, troupe_callback *callback, void *userdata,
                     struct troupe_pending **ret_pending) {
         r = commit(request, r);
@@ -136,15 +141,14 @@ int tr_request_post(struct tr_request *request, int r, troupe_callback *callback
         request->pending->userdata = userdata;
         if (ret_pending)
                 *ret_pending = request->pending;
-        if (tr_output_waiting(&request->troupe->output) >= FLUSH_BYTES)
-                tr_connection_flush(request->troupe);
+        tr_request_flush_much(request->troupe);
         return 0;
 }
 
 int tr_request_notify(struct tr_request *request, int r) {
         r = commit(request, r);
-        if (!r && tr_output_waiting(&request->troupe->output) >= FLUSH_BYTES)
-                tr_connection_flush(request->troupe);
+        if (!r)
+                tr_request_flush_much(request->troupe);
         return r;
 }
 

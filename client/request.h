@@ -41,6 +41,9 @@ int tr_request_post(struct tr_request *request, int r, troupe_callback *callback
                     struct troupe_pending **ret_pending);
 int tr_request_notify(struct tr_request *request, int r);
 
+/* Writes what is queued where it is much; else it is left for troupe_process(). */
+void tr_request_flush_much(struct troupe *troupe);
+
 /* The hello with which every connection begins: typed values, errors as maps. */
 TR_MUST_CHECK int tr_request_greet(struct troupe *troupe);
 

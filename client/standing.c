@@ -35,16 +35,22 @@ static void drop(struct tr_standing_list *list, struct tr_standing *standing) {
         free(standing);
 }
 
-static struct tr_standing *find(const struct tr_standing_list *list, enum tr_standing_kind kind, const char *name) {
+static bool is_called(const struct tr_standing *standing, const char *name, size_t length) {
+        return strlen(standing->name) == length && !memcmp(standing->name, name, length);
+}
+
+static struct tr_standing *find(const struct tr_standing_list *list, enum tr_standing_kind kind, const char *name,
+                                size_t length) {
         struct tr_standing *standing = list->first;
 
-        while (standing && !(standing->is_agreed && standing->kind == kind && !strcmp(standing->name, name)))
+        while (standing && !(standing->is_agreed && standing->kind == kind && is_called(standing, name, length)))
                 standing = standing->next;
         return standing;
 }
 
-const struct tr_standing *tr_standing_find(const struct troupe *troupe, enum tr_standing_kind kind, const char *name) {
-        return find(&troupe->standing, kind, name);
+const struct tr_standing *tr_standing_find(const struct troupe *troupe, enum tr_standing_kind kind, const char *name,
+                                           size_t length) {
+        return find(&troupe->standing, kind, name, length);
 }
 
 static void on_answer(struct troupe *troupe, struct troupe_pending *pending, enum tr_outcome outcome,
@@ -52,7 +58,7 @@ static void on_answer(struct troupe *troupe, struct troupe_pending *pending, enu
         struct tr_standing *standing = pending->subject, *earlier;
 
         if (outcome == TR_OUTCOME_ANSWERED || (outcome == TR_OUTCOME_LOST && standing->is_end)) {
-                earlier = find(&troupe->standing, standing->kind, standing->name);
+                earlier = find(&troupe->standing, standing->kind, standing->name, strlen(standing->name));
                 if (earlier)
                         drop(&troupe->standing, earlier);
         }

@@ -16,7 +16,8 @@ struct tr_request;
  */
 enum tr_standing_kind {
         TR_STANDING_SUBSCRIPTION, /* its name is the topic */
-        TR_STANDING_KINDS,
+        TR_STANDING_LISTENER,     /* "" */
+        TR_STANDING_SERVICE,      /* the component */
 };
 
 struct tr_standing {
@@ -27,7 +28,10 @@ struct tr_standing {
         bool is_agreed; /* the daemon has answered */
         union {
                 troupe_event_callback *on_event;
+                troupe_message_callback *on_message;
+                troupe_operation_callback *on_operation;
         };
+        troupe_cancelled_callback *on_cancelled; /* may be NULL */
         void *userdata;
         char name[]; /* two of a kind never have one name: the later takes the earlier's place */
 };
@@ -45,7 +49,8 @@ struct tr_standing_list {
  */
 __attribute__((warn_unused_result)) int tr_standing_add(struct tr_request *request, const struct tr_standing *like, const char *name);
 /* The one that is in force; NULL where there is none. */
-const struct tr_standing *tr_standing_find(const struct troupe *troupe, enum tr_standing_kind kind, const char *name);
+const struct tr_standing *tr_standing_find(const struct troupe *troupe, enum tr_standing_kind kind, const char *name,
+                                           size_t length);
 void tr_standing_deinit(struct tr_standing_list *list);
 
 #endif

@@ -31,6 +31,7 @@ extern "C" {
 
 struct troupe;         /* a connection */
 struct troupe_pending; /* a request that was sent with a callback and is not answered yet */
+struct troupe_asked;   /* the other way round: what was asked of this connection, and is not answered yet */
 
 /* A handle as text, "actor:" or "pool:" and 32 hexadecimal digits, with its NUL. */
 #define TROUPE_HANDLE_SIZE 39
@@ -272,6 +273,24 @@ struct troupe_stop_options {
 };
 #define TROUPE_STOP_KILL 1u /* at once */
 
+struct troupe_call_options {
+        size_t size;
+        uint64_t timeout_ms;
+        const char *instance; /* the replica that it is addressed to */
+        const char *id;       /* the entity's */
+        const char *trace;    /* a W3C traceparent */
+};
+
+struct troupe_task_options {
+        size_t size;
+        uint64_t delay_ms;
+        uint64_t at_ms;      /* or when it is due, since 1970 */
+        uint64_t expires_ms; /* dropped where it is that late */
+        const char *key;     /* the same task as one that waits with this key */
+        const char *id;      /* the entity's */
+        const char *trace;
+};
+
 /* Says hello again. The answer is the daemon's map (server, version, protocol, limits, you); ret_answer may be NULL. */
 int troupe_hello(struct troupe *troupe, const struct troupe_hello_options *options, struct troupe_value *ret_answer);
 /* Any method, by its name; the format makes its params. ret_answer may be NULL. */
@@ -294,6 +313,13 @@ int troupe_publish(struct troupe *troupe, const char *name, const char *target);
 int troupe_unpublish(struct troupe *troupe, const char *name);
 /* Makes an actor outlive this connection. */
 int troupe_detach(struct troupe *troupe, const char *target);
+/* Calls an operation of a component, and returns its output. The format makes the input, one value (none: nil).
+ * ret_answer may be NULL. */
+int troupe_call(struct troupe *troupe, const char *component, const char *operation,
+                const struct troupe_call_options *options, struct troupe_value *ret_answer, const char *format, ...);
+/* The same as a task, which nobody waits for: returns its id, a string, once it is on the daemon's disk. */
+int troupe_task(struct troupe *troupe, const char *component, const char *operation,
+                const struct troupe_task_options *options, struct troupe_value *ret_answer, const char *format, ...);
 
 /* ---- Calls with a callback -------------------------------------------------------------------------------------- */
 
@@ -337,6 +363,13 @@ int troupe_unpublish_async(struct troupe *troupe, const char *name, troupe_callb
                            struct troupe_pending **ret_pending);
 int troupe_detach_async(struct troupe *troupe, const char *target, troupe_callback *callback, void *userdata,
                         struct troupe_pending **ret_pending);
+int troupe_call_async(struct troupe *troupe, const char *component, const char *operation,
+                      const struct troupe_call_options *options, troupe_callback *callback, void *userdata,
+                      struct troupe_pending **ret_pending, const char *format, ...);
+/* The answer is the task's id. */
+int troupe_task_async(struct troupe *troupe, const char *component, const char *operation,
+                      const struct troupe_task_options *options, troupe_callback *callback, void *userdata,
+                      struct troupe_pending **ret_pending, const char *format, ...);
 
 /*
  * A notification: nobody answers it, and nobody says what became of it. The format makes the params of the method; a
@@ -383,6 +416,59 @@ int troupe_subscribe_async(struct troupe *troupe, const char *topic, const struc
 int troupe_unsubscribe(struct troupe *troupe, const char *topic);
 int troupe_unsubscribe_async(struct troupe *troupe, const char *topic, troupe_callback *callback, void *userdata,
                              struct troupe_pending **ret_pending);
+
+/*
+ * Listening: the connection has a handle, which can be passed on like any other, and what actors send to it and ask of
+ * it comes here. `args` is an array. `asked` is NULL for what was sent; what was asked is to be answered, see below.
+ */
+typedef void troupe_message_callback(struct troupe *troupe, const char *handler, const struct troupe_value *args,
+                                     struct troupe_asked *asked, void *userdata);
+
+/* ret_handle may be NULL. A second time it only replaces the callback. */
+int troupe_listen(struct troupe *troupe, troupe_message_callback *on_message, void *message_userdata,
+                  char ret_handle[TROUPE_HANDLE_SIZE]);
+/* The answer is the handle. */
+int troupe_listen_async(struct troupe *troupe, troupe_message_callback *on_message, void *message_userdata,
+                        troupe_callback *callback, void *userdata, struct troupe_pending **ret_pending);
+
+/*
+ * Serving: the connection is a replica of a component, and calls of its operations come here, each to be answered.
+ * `context` is a map: component, instance, caller, attempt, ...
+ */
+typedef void troupe_operation_callback(struct troupe *troupe, const char *operation, const struct troupe_value *input,
+                                       const struct troupe_value *context, struct troupe_asked *asked, void *userdata);
+/* Nobody waits for this answer any more. It is still to be given: only then is the replica free for another call. */
+typedef void troupe_cancelled_callback(struct troupe *troupe, struct troupe_asked *asked, void *userdata);
+
+struct troupe_serve_options {
+        size_t size;
+        const char *instance;          /* the name that this replica asks for */
+        const char *const *operations; /* those that it serves, with NULL at the end; NULL: all */
+        uint32_t concurrency;          /* calls that it works on at once */
+        troupe_cancelled_callback *on_cancelled;
+};
+
+/* The answer is a map with `instance`; ret_answer may be NULL. */
+int troupe_serve(struct troupe *troupe, const char *component, const struct troupe_serve_options *options,
+                 troupe_operation_callback *on_operation, void *operation_userdata, struct troupe_value *ret_answer);
+int troupe_serve_async(struct troupe *troupe, const char *component, const struct troupe_serve_options *options,
+                       troupe_operation_callback *on_operation, void *operation_userdata, troupe_callback *callback,
+                       void *userdata, struct troupe_pending **ret_pending);
+/* Ends that: answered once all the calls that are here have been (so there is no form that waits). */
+int troupe_withdraw_async(struct troupe *troupe, const char *component, troupe_callback *callback, void *userdata,
+                          struct troupe_pending **ret_pending);
+
+/*
+ * Answering what was asked, inside the callback that brought it or at any time after, exactly once: with the value that
+ * the format makes (none: nil), or with an error. `error` is a sentence for whoever asked or, of an operation, the name
+ * of an error that it declares, to which the format may add data.
+ *
+ * 0, and `asked` is gone; -ENOTCONN, and it is gone too: the connection that it came through is no more. With any other
+ * error it is still to be answered. They work past the limits, and an answer goes out as requests do. What the program
+ * does not answer is freed by troupe_free().
+ */
+int troupe_reply(struct troupe_asked *asked, const char *format, ...);
+int troupe_refuse(struct troupe_asked *asked, const char *error, const char *format, ...);
 
 /* ---- In an event loop ------------------------------------------------------------------------------------------- */
 

@@ -42,6 +42,11 @@ START_TEST(each_method_goes_out_as_the_protocol_has_it) {
         const struct troupe_stop_options stop = { .size = sizeof(stop), .within_ms = 20, .flags = TROUPE_STOP_KILL };
         const struct troupe_done_options done = { .size = sizeof(done), .timeout_ms = 7 };
         const struct troupe_hello_options hello = { .size = sizeof(hello), .client = "test", .timeout_ms = 5000 };
+        const struct troupe_call_options call = {
+                .size = sizeof(call), .timeout_ms = 500, .instance = "left", .id = "e1", .trace = "00-1-2-01"
+        };
+        const struct troupe_task_options task = { .size = sizeof(task), .delay_ms = 10, .at_ms = 20, .expires_ms = 30,
+                                                  .key = "k",           .id = "e1",     .trace = "00-1-2-01" };
         char handle[TROUPE_HANDLE_SIZE] = "";
         struct troupe_value answer;
         struct peer peer;
@@ -90,6 +95,23 @@ START_TEST(each_method_goes_out_as_the_protocol_has_it) {
         peer_answer(&peer, 12, "null", "[]");
         ck_assert_int_eq(troupe_request(t, "list", &answer, "{ss}", "kind", "actor"), 0);
         heard(&peer, "[0,12,\"list\",[{\"kind\":\"actor\"}]]\n");
+        peer_answer(&peer, 13, "null", "{\"id\":7}");
+        ck_assert_int_eq(troupe_call(t, "media.streams", "create", &call, &answer, "{ss}", "title", "x"), 0);
+        value_is(&answer, "{\"id\":7}");
+        heard(&peer, "[0,13,\"call\",[\"media.streams\",\"create\",{\"title\":\"x\"},{\"instance\":\"left\",\"id\":\"e1\","
+                     "\"trace\":\"00-1-2-01\",\"timeout\":500}]]\n");
+        peer_answer(&peer, 14, "null", "\"t1\"");
+        ck_assert_int_eq(troupe_task(t, "media.streams", "finish", &task, &answer, NULL), 0);
+        value_is(&answer, "\"t1\"");
+        heard(&peer, "[0,14,\"task\",[\"media.streams\",\"finish\",null,{\"key\":\"k\",\"id\":\"e1\","
+                     "\"trace\":\"00-1-2-01\",\"delay\":10,\"at\":20,\"expires\":30}]]\n");
+        ck_assert_int_eq(troupe_call(t, "media.streams", "create", NULL, NULL, "ii", 1, 2), -EINVAL);
+        ck_assert_int_eq(troupe_call(t, "media.streams", NULL, NULL, NULL, NULL), -EINVAL);
+        ck_assert_int_eq(troupe_task(t, NULL, "finish", NULL, NULL, NULL), -EINVAL);
+        ck_assert_int_eq(troupe_call_async(t, "c", "o", NULL, NULL, NULL, NULL, "n"), 0);
+        ck_assert_int_eq(troupe_task_async(t, "c", "o", NULL, NULL, NULL, NULL, "[i]", 1), 0);
+        ck_assert_int_eq(troupe_process(t, 0), 0);
+        heard(&peer, "[0,18,\"call\",[\"c\",\"o\",null]]\n[0,19,\"task\",[\"c\",\"o\",[1]]]\n");
         troupe_free(t);
         peer_deinit(&peer);
 }

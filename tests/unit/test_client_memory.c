@@ -172,5 +172,76 @@ START_TEST(no_event_is_lost) {
 }
 END_TEST
 
+struct asks {
+        struct troupe_asked *at[3];
+        int count;
+};
+
+static void keep_ask(struct troupe *troupe, const char *handler, const struct troupe_value *args,
+                     struct troupe_asked *asked, void *userdata) {
+        struct asks *asks = userdata;
+
+        if (asks->count < 3)
+                asks->at[asks->count] = asked;
+        asks->count++;
+}
+
+/* Each is tried again until there is memory, as a program would. */
+static int reply_all(struct asks *asks) {
+        int failed = 0, r;
+
+        for (int i = 0; i < asks->count; i++)
+                while ((r = i % 2 ? troupe_refuse(asks->at[i], "NO", "s", "a long enough text") :
+                                    troupe_reply(asks->at[i], "j", "[\"a long enough text\"]")))
+                        if (r != -ENOMEM || failed++ > 9)
+                                return -1;
+        return failed;
+}
+
+START_TEST(no_ask_is_lost) {
+        struct peer peer;
+        struct troupe *t;
+        char *heard;
+        long n = 0;
+
+        peer_init(&peer, 64);
+        do {
+                struct asks asks = { .count = 0 };
+                int listening, failed;
+
+                t = peer_connect(&peer, 0, "{}");
+                peer_answer(&peer, 1, "null", "null");
+                failing_arm(++n);
+                listening = troupe_listen(t, keep_ask, &asks, NULL);
+                failing_arm(0);
+                ck_assert_int_eq(listening, failing_hit() ? -ENOMEM : 0);
+                if (!listening) {
+                        for (int i = 1; i <= 3; i++)
+                                peer_request(&peer, i, "message", "[\"work\", 1]");
+                        peer_request(&peer, 4, "massage", "[]");
+                        failing_arm(n);
+                        while (troupe_process(t, POLLIN) == -ENOMEM)
+                                ;
+                        failed = reply_all(&asks);
+                        while (troupe_process(t, 0) == -ENOMEM)
+                                ;
+                        failing_arm(0);
+                        ck_assert_int_eq(asks.count, 3);
+                        ck_assert_int_ge(failed, 0);
+                        heard = peer_heard(&peer);
+                        ck_assert_ptr_nonnull(strstr(heard, "[1,4,\"unknown-method\",null]\n"));
+                        ck_assert_ptr_nonnull(strstr(heard, "[1,1,null,[\"a long enough text\"]]\n"
+                                                            "[1,2,[\"NO\",\"a long enough text\"],null]\n"
+                                                            "[1,3,null,[\"a long enough text\"]]\n"));
+                        free(heard);
+                }
+                troupe_free(t);
+                peer_close(&peer);
+        } while (failing_hit());
+        ck_assert_int_gt(n, 4);
+        peer_deinit(&peer);
+}
+END_TEST
+
 suite_main("client_memory", connecting, packing_and_printing, a_call_that_waits, callbacks_run_once_all_the_same,
-           no_event_is_lost);
+           no_event_is_lost, no_ask_is_lost);
