@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Spawns a counter, tells it twice and asks it once, through the socket named by TROUPE_SOCKET. Prints 3."""
-import os, socket
+"""Spawns a counter (or the actor that is named), tells it twice, asks it once and prints 3; or what was refused."""
+import os, socket, sys
 import msgpack
 
 daemon = socket.socket(socket.AF_UNIX)
@@ -13,12 +13,12 @@ def request(msgid, method, *params):
     while True:
         for _, answered, error, result in answers:
             if error:
-                raise RuntimeError(f"{method}: {error['code']}: {error['message']}")
+                sys.exit(f"{method}: {error['code']}: {error['message']}")
             return result
-        answers.feed(daemon.recv(65536) or exit("the daemon closed the connection"))
+        answers.feed(daemon.recv(65536) or sys.exit("the daemon closed the connection"))
 
 request(0, "hello", {"errors": "map"})
-counter = request(1, "spawn", "counter", [])
+counter = request(1, "spawn", sys.argv[1] if sys.argv[1:] else "counter", [])
 request(2, "send", counter, "bump", [2])
 request(3, "send", counter, "bump", [])
 print(request(4, "ask", counter, "total", []))
