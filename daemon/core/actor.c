@@ -143,8 +143,10 @@ static struct tr_actor *actor_of_asker(struct tr_asker *asker) {
 
 static void actor_asker_resolve(struct tr_asker *asker, struct tr_message *message, const void *value, size_t bytes, bool more) {
         struct tr_answer *answer = tr_answer_new(message->ask.id, value, bytes);
-        if (answer)
+        if (answer) {
                 answer->cargo = tr_message_take_cargo(message);
+                answer->foreign = !message->internal; /* as it was asked: in the protocol's form, so by a client */
+        }
         tr_mailbox_post_answer(&actor_of_asker(asker)->mailbox, answer);
 }
 

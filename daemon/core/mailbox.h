@@ -34,6 +34,7 @@ enum tr_post {
         TR_POST_FULL = 1,      /* mailbox-full */
         TR_POST_CLOSED = 2,    /* not-running */
         TR_POST_TOO_LARGE = 3, /* one message alone is above mailbox_bytes */
+        TR_POST_NO_MEMORY = 4, /* a target that is no mailbox: what it needs for the message was not to be had */
 };
 
 /* The id of an answer to nothing: cargo that comes back. */
@@ -46,8 +47,9 @@ struct tr_answer {
         struct tr_failure *failure; /* strong; NULL: it was answered */
         enum tr_ran ran;
         struct tr_cargo *cargo; /* what the value carries; returned with the answer */
+        bool foreign;           /* a client wrote the value: it is in the protocol's form, and not trusted */
         uint32_t bytes;
-        uint8_t value[];            /* one value in the internal form */
+        uint8_t value[];            /* one value in the internal form, unless it is foreign */
 };
 
 struct tr_answer *tr_answer_new(uint64_t id, const void *value, size_t bytes);

@@ -102,6 +102,8 @@ struct tr_failure *tr_post_failure(enum tr_post post) {
                 return tr_failure_new(TR_CODE_TOO_LARGE, "the message is larger than the mailbox may hold (mailbox_bytes)");
         case TR_POST_CLOSED:
                 return tr_failure_new(TR_CODE_NOT_RUNNING, "the actor is not running");
+        case TR_POST_NO_MEMORY:
+                return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the message");
         case TR_POST_OK:
                 break;
         }
@@ -274,11 +276,14 @@ static uint32_t target_write_common(struct tr_target *target, bool plain, struct
         tr_write_text(writer, kind_texts[target->ops->kind]);
         tr_write_text(writer, "name");
         tr_write_string(writer, target->label, strlen(target->label));
-        tr_write_text(writer, "actor");
-        tr_write_text(writer, target->actor);
         tr_write_text(writer, "since");
         tr_write_int(writer, target->since_ms);
-        pairs += 5;
+        pairs += 4;
+        if (target->actor[0]) {
+                tr_write_text(writer, "actor");
+                tr_write_text(writer, target->actor);
+                pairs++;
+        }
 
         char published[TR_NAME_MAX + 1];
         if (tr_registry_name_of(&target->system->registry, target, published, sizeof(published))) {

@@ -59,7 +59,7 @@ struct tr_target {
         /* Immutable once it was registered. */
         uint32_t owner_uid;   /* who started it */
         char *label;          /* for people: its name, else its actor's */
-        char *actor;          /* "module:Name" as it was asked for */
+        char *actor;          /* "module:Name" as it was asked for; "": it is none */
         int64_t since_ms;
 
         /* The registry's, guarded by its lock. */

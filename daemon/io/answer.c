@@ -13,6 +13,7 @@
 
 #include "daemon/core/target.h"
 #include "daemon/io/connection.h"
+#include "daemon/io/reply.h"
 #include "daemon/io/server_internal.h"
 
 /* Unread output above which a connection is not read from. It is read from again below half of it. */
@@ -28,6 +29,15 @@ void tr_connection_call_loop_locked(struct tr_connection *connection) {
                 tr_connection_unref(connection);
 }
 
+void tr_connection_written_locked(struct tr_connection *connection, int r) {
+        if (r == -ENOBUFS)
+                connection->doom = "more answers were left unread than limits.output allows";
+        else if (r)
+                connection->doom = "out of memory for its answers";
+        if (connection->doom)
+                tr_output_break(&connection->output);
+}
+
 /* Ends the writing of one response. Where there is no memory for it, there may be for a short one that says so; where
  * not even that can be said, the connection has to end: a request without an answer would be waited for without end. */
 static void response_end_locked(struct tr_connection *connection, uint32_t id, const struct tr_response_form *form,
@@ -40,16 +50,10 @@ static void response_end_locked(struct tr_connection *connection, uint32_t id, c
                 tr_failure_unref(failure);
                 r = tr_output_end(output, begin);
         }
-        if (r == -ENOBUFS)
-                connection->doom = "more answers were left unread than limits.output allows";
-        else if (r)
-                connection->doom = "out of memory for its answers";
-        if (connection->doom)
-                tr_output_break(output);
+        tr_connection_written_locked(connection, r);
 }
 
-/* Sends, or leaves it to whoever will. */
-static void deliver_locked(struct tr_connection *connection, bool more) TR_REQUIRES(connection->lock) {
+void tr_connection_deliver_locked(struct tr_connection *connection, bool more) {
         struct tr_output *output = &connection->output;
         enum tr_output_state state = TR_OUTPUT_EMPTY;
         if (output->broken) {
@@ -98,7 +102,7 @@ static void on_resolve(struct tr_asker *asker, struct tr_message *message, const
                 else
                         write_too_large(connection, id, &form);
                 response_end_locked(connection, id, &form, begin);
-                deliver_locked(connection, more);
+                tr_connection_deliver_locked(connection, more);
         }
         tr_lock_release(&connection->lock);
 }
@@ -118,7 +122,7 @@ static void on_reject(struct tr_asker *asker, struct tr_message *message, struct
         tr_lock_acquire(&connection->lock);
         if (tr_pending_remove(&connection->pending, message)) {
                 reject_locked(connection, message, failure, ran);
-                deliver_locked(connection, more);
+                tr_connection_deliver_locked(connection, more);
         }
         tr_lock_release(&connection->lock);
 }
@@ -127,7 +131,7 @@ static void on_flush(struct tr_asker *asker) {
         struct tr_connection *connection = connection_of(asker);
         tr_lock_acquire(&connection->lock);
         if (connection->fd >= 0)
-                deliver_locked(connection, false);
+                tr_connection_deliver_locked(connection, false);
         tr_lock_release(&connection->lock);
 }
 
@@ -190,8 +194,12 @@ void tr_connection_refuse(struct tr_connection *connection, uint32_t id, const s
 void tr_connection_reject(struct tr_connection *connection, struct tr_message *message, struct tr_failure *failure,
                           enum tr_ran ran) {
         tr_lock_acquire(&connection->lock);
-        if (tr_pending_remove(&connection->pending, message))
-                reject_locked(connection, message, failure, ran);
+        if (tr_pending_remove(&connection->pending, message)) {
+                if (message->asker == &connection->asker)
+                        reject_locked(connection, message, failure, ran);
+                else
+                        tr_reply_reject_locked(connection, message, failure, ran);
+        }
         tr_lock_release(&connection->lock);
         connection->answered = true;
 }
@@ -220,7 +228,7 @@ bool tr_connection_send_unsent(struct tr_unsent_entry *entry) {
         struct tr_output *output = &connection->output;
         bool found = connection->fd >= 0 && !output->blocked && tr_output_waiting(output);
         if (found)
-                deliver_locked(connection, false);
+                tr_connection_deliver_locked(connection, false);
         tr_lock_release(&connection->lock);
         tr_connection_unref(connection);
         return found;

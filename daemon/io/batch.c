@@ -52,6 +52,27 @@ void tr_batch_add(struct tr_batch *batch, struct tr_connection *connection, stru
         batch->has_acknowledges |= acknowledge;
 }
 
+/* An ask that cannot be pending, as its sender hears of it. */
+static void batch_refuse_ask_locked(struct tr_connection *connection, const struct tr_message *message,
+                                    const struct tr_batch_entry *entry, const struct tr_failure *failure)
+        TR_REQUIRES(connection->lock) {
+        if (message->asker == &connection->asker || entry->acknowledge)
+                tr_connection_refuse_locked(connection, entry->id, failure);
+        else
+                tr_server_count_refused(connection->server, NULL, failure->code);
+}
+
+/* Makes an ask pending. One with a reply is acknowledged at once: before its outcome, whoever writes that. */
+static struct tr_failure *batch_expect_ask_locked(struct tr_connection *connection, struct tr_message *message,
+                                                  struct tr_batch_entry *entry) TR_REQUIRES(connection->lock) {
+        struct tr_failure *failure = tr_connection_expect_locked(connection, message);
+        if (!failure && entry->acknowledge) {
+                tr_connection_acknowledge_locked(connection, entry->id);
+                entry->acknowledge = false;
+        }
+        return failure;
+}
+
 /* Makes the asks pending. Those that cannot be are answered, and leave the batch. */
 static void batch_expect(struct tr_batch *batch, struct tr_list *refused) {
         struct tr_connection *connection = batch->connection;
@@ -61,12 +82,13 @@ static void batch_expect(struct tr_batch *batch, struct tr_list *refused) {
         tr_lock_acquire(&connection->lock);
         tr_list_for_each(message, &batch->messages, link) {
                 struct tr_batch_entry entry = batch->entries[at++];
-                struct tr_failure *failure = message->asker ? tr_connection_expect_locked(connection, message) : NULL;
+                struct tr_failure *failure =
+                        message->asker ? batch_expect_ask_locked(connection, message, &entry) : NULL;
                 if (!failure) {
                         batch->entries[kept++] = entry;
                         continue;
                 }
-                tr_connection_refuse_locked(connection, entry.id, failure);
+                batch_refuse_ask_locked(connection, message, &entry, failure);
                 tr_failure_unref(failure);
                 tr_list_unlink(&message->link);
                 tr_list_append(refused, &message->link);

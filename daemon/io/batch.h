@@ -23,7 +23,7 @@ struct tr_target;
 /* One message of a batch. */
 struct tr_batch_entry {
         uint32_t id;
-        bool acknowledge; /* a `send` with an id: answered nil when the message is in the mailbox */
+        bool acknowledge; /* answered nil: a send when it is in the mailbox, an ask with a reply when it is pending */
         bool refused;
 };
 
@@ -49,8 +49,8 @@ void tr_batch_init(struct tr_batch *batch);
 /* The batch's target, borrowed, where a request of that connection names it with the same bytes; else NULL. */
 struct tr_target *tr_batch_target(const struct tr_batch *batch, const struct tr_connection *connection,
                                   const struct tr_span *written);
-/* Adds a message: an ask, signed by the connection, or a send, to be acknowledged under `id` or not. A batch for
- * another target is handed over first. */
+/* Adds a message: an ask, signed by the connection, to be answered under `id` or, with a reply, acknowledged or not; or
+ * a send, to be acknowledged or not. A batch for another target is handed over first. */
 void tr_batch_add(struct tr_batch *batch, struct tr_connection *connection, struct tr_target *target,
                   const struct tr_span *written, struct tr_message *take_message, bool acknowledge, uint32_t id);
 /* Hands over what is in it. */

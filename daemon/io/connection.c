@@ -28,6 +28,8 @@
 #include "daemon/base/thread.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
+#include "daemon/io/callee.h"
+#include "daemon/io/reply.h"
 #include "daemon/io/server_internal.h"
 
 /* What is read and thrown away at most when a connection is closed while something lies unread: the kernel tells a
@@ -54,6 +56,7 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         struct event_base *base = tr_loop_base(server->loop);
 
         connection->asker.ops = &tr_connection_asker_ops;
+        connection->reply_asker.ops = &tr_reply_asker_ops;
         atomic_init(&connection->refs, 1);
         connection->server = server;
         connection->peer = *take_peer;
@@ -152,6 +155,7 @@ void tr_connection_close(struct tr_connection *connection) {
         tr_peer_deinit(&connection->peer);
 
         settle_all(chain);
+        tr_callee_end(connection);
         if (connection->session)
                 tr_session_end(connection->session, TR_STOP_SESSION, server->system->limits.grace_ns, NULL, NULL);
         tr_session_unref(connection->session);
@@ -173,6 +177,7 @@ void tr_connection_set_ended(struct tr_connection *connection) {
         tr_lock_acquire(&connection->lock);
         connection->ended = true;
         tr_lock_release(&connection->lock);
+        tr_callee_deafen(connection);
 }
 
 /* Whether the peer has closed both directions. */
@@ -247,9 +252,12 @@ static void on_stalled(struct tr_timer *timer) {
 
 static void on_writable(int fd, short what, void *userdata) {
         struct tr_connection *connection = userdata;
+        struct tr_list done = TR_LIST_INIT(done);
         tr_lock_acquire(&connection->lock);
-        tr_output_send(&connection->output, fd);
+        if (tr_output_send(&connection->output, fd) == TR_OUTPUT_EMPTY)
+                tr_callee_feed_locked(connection, &done);
         tr_lock_release(&connection->lock);
+        tr_callee_drop(&done);
         tr_connection_attend(connection);
 }
 

@@ -19,6 +19,7 @@
 #include "daemon/io/response.h"
 #include "daemon/io/unsent.h"
 
+struct tr_callee;
 struct tr_server;
 struct tr_session;
 
@@ -32,7 +33,8 @@ struct tr_session;
  * loop.
  */
 struct tr_connection {
-        struct tr_asker asker; /* of its requests */
+        struct tr_asker asker;       /* of its requests */
+        struct tr_asker reply_asker; /* of those whose outcome comes as a notification (reply.h) */
         _Atomic uint32_t refs;
 
         /* Immutable. */
@@ -48,6 +50,7 @@ struct tr_connection {
         struct event write_event;
         struct tr_input input;
         struct tr_session *session;     /* what it spawned; NULL until it spawns */
+        struct tr_callee *callee;       /* strong: how others reach it; NULL until it listens */
         struct tr_response_form form;   /* of what is received from now on */
         uint64_t timeout_ns;            /* of its requests that name none; TR_NEVER: none */
         struct tr_timer deadline_timer; /* fires at armed_ns */
@@ -69,6 +72,8 @@ struct tr_connection {
         bool ended TR_GUARDED_BY(lock); /* nothing more is received: closed when nothing is pending and all is sent */
         const char *doom TR_GUARDED_BY(lock); /* why it is to be closed at once; NULL: it is not */
         struct tr_pending pending TR_GUARDED_BY(lock);
+        uint32_t replies_total; /* the loop's: how many requests had a reply, for ids that no request has */
+        _Atomic uint64_t reply_bytes; /* of the methods chosen for those that are pending */
         struct tr_output output TR_GUARDED_BY(lock);
         struct tr_unsent_entry unsent; /* see there */
         struct tr_work work; /* posted, with a reference, where the loop has to look at it (tr_connection_attend) */
@@ -100,6 +105,12 @@ void tr_connection_on_eof(struct tr_connection *connection);
 
 /* Any thread: the loop attends to it soon. */
 void tr_connection_call_loop_locked(struct tr_connection *connection) TR_REQUIRES(connection->lock);
+
+/* Something was written for good, or, by what tr_output_end() said, could not be: then the connection has to end. */
+void tr_connection_written_locked(struct tr_connection *connection, int r) TR_REQUIRES(connection->lock);
+/* Any thread, while it is not closed: sends what was written, or sees to it that the loop does. `more`: the caller writes
+ * more soon, and delivers that. */
+void tr_connection_deliver_locked(struct tr_connection *connection, bool more) TR_REQUIRES(connection->lock);
 
 /* A request that is not pending; sent by tr_connection_push(). */
 void tr_connection_answer(struct tr_connection *connection, uint32_t id, const void *value, size_t bytes);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/core/system.h"
+#include "daemon/io/callee.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/method.h"
 #include "daemon/io/server_internal.h"
@@ -100,7 +101,7 @@ void tr_dispatch(struct tr_connection *connection, const struct tr_frame *frame)
                 return;
         }
         if (frame->type == TR_FRAME_RESPONSE) {
-                server->ignored_total++;
+                tr_callee_answered(connection, frame);
                 return;
         }
 
@@ -158,17 +159,18 @@ static struct tr_failure *refusal_failure(const struct tr_connection *connection
 void tr_dispatch_refusal(struct tr_connection *connection, const uint8_t *data, const struct tr_frame *frame,
                          const struct tr_refusal *refusal) {
         char path[PATH_MAX_BYTES] = "";
-        if (refusal->type == TR_FRAME_RESPONSE) {
-                connection->server->ignored_total++;
-                return;
-        }
         size_t params_at = frame->params.data ? (size_t)(frame->params.data - data) : 0;
         if (frame->params.data && refusal->offset >= params_at)
                 tr_frame_path(frame->params.data, frame->params.bytes, refusal->offset - params_at, path, sizeof(path));
         struct tr_failure *failure = refusal_failure(connection, refusal, path);
         if (failure->code == TR_CODE_NOT_SENDABLE)
                 tr_failure_add_text(failure, "path", path, strlen(path));
-        refuse(connection, refusal->has_id, refusal->id, failure);
+        if (refusal->type != TR_FRAME_RESPONSE) {
+                refuse(connection, refusal->has_id, refusal->id, failure);
+                return;
+        }
+        tr_callee_answer_refused(connection, refusal->id, failure);
+        tr_failure_unref(failure);
 }
 
 void tr_dispatch_bad(struct tr_connection *connection, const struct tr_refusal *refusal) {

@@ -9,13 +9,14 @@
 #include <string.h>
 
 static const struct tr_method methods[] = {
-        { "ask", TR_ROLE_CALL, 3, 4, true, "target, handler, args, {timeout?, trace?}?", tr_method_ask },
+        { "ask", TR_ROLE_CALL, 3, 4, true, "target, handler, args, {timeout?, trace?, reply?}?", tr_method_ask },
         { "send", TR_ROLE_CALL, 3, 3, true, "target, handler, args", tr_method_send },
         { "cancel", TR_ROLE_NONE, 1, 1, false, "msgid", tr_method_cancel },
         { "find", TR_ROLE_CALL, 1, 1, false, "name", tr_method_find_name },
         { "ping", TR_ROLE_NONE, 0, 0, false, "", tr_method_ping },
         { "hello", TR_ROLE_NONE, 0, 1, false, "{client?, protocol?, errors?, values?, timeout?}?", tr_method_hello },
-        { "done", TR_ROLE_CALL, 1, 2, false, "target, {timeout?}?", tr_method_done },
+        { "done", TR_ROLE_CALL, 1, 2, false, "target, {timeout?, reply?}?", tr_method_done },
+        { "listen", TR_ROLE_CALL, 0, 1, false, "{method?, params?}?", tr_method_listen },
         { "spawn", TR_ROLE_SPAWN, 2, 3, false,
           "actor, args, {heap?, mailbox?, mailbox_bytes?, async?, name?, detach?, publish?, if_absent?}?",
           tr_method_spawn },

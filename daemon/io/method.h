@@ -34,6 +34,7 @@ struct tr_failure *tr_method_done(struct tr_request *request);
 struct tr_failure *tr_method_find_name(struct tr_request *request);
 struct tr_failure *tr_method_hello(struct tr_request *request);
 struct tr_failure *tr_method_info(struct tr_request *request);
+struct tr_failure *tr_method_listen(struct tr_request *request);
 struct tr_failure *tr_method_list(struct tr_request *request);
 struct tr_failure *tr_method_ping(struct tr_request *request);
 struct tr_failure *tr_method_publish(struct tr_request *request);

@@ -7,9 +7,11 @@
 #include "daemon/io/option.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/io/chosen.h"
 #include "daemon/io/method.h"
 #include "proto/limits.h"
 #include "proto/name.h"
@@ -25,7 +27,31 @@ static const char *const wanted[] = {
         [TR_OPTION_TEXT] = "one line of text, at most 128 bytes",
         [TR_OPTION_NAME] = "a name",
         [TR_OPTION_ARRAY] = "an array",
+        [TR_OPTION_CHOSEN] = "a map {method, params?}",
 };
+
+static const struct tr_option chosen_options[] = {
+        { "method", TR_OPTION_TEXT, offsetof(struct tr_chosen_options, method) },
+        { "params", TR_OPTION_ARRAY, offsetof(struct tr_chosen_options, params) },
+};
+
+/* One map of options while it is read. */
+struct option_map {
+        const struct tr_request *request;
+        const char *inside; /* the option that it is the value of, with a dot behind it; "" for the method's own */
+        const struct tr_option *options;
+        size_t options_count;
+        void *destination;
+};
+
+/* The value of one option: its head, and where what is in it begins and ends. */
+struct option_value {
+        struct tr_token token;
+        const uint8_t *items;
+        const uint8_t *end;
+};
+
+static struct tr_failure *read_map(const struct option_map *map, const struct option_value *value);
 
 /* A whole number above 0, or text that means one. */
 static bool read_quantity(const struct tr_token *token,
@@ -66,17 +92,16 @@ static bool read_text(const struct tr_token *token, bool (*is_valid)(const char 
         return true;
 }
 
-static bool read_array(const struct tr_token *token, const struct tr_span *items, struct tr_items *ret_items) {
-        if (token->type != TR_ARRAY)
+static bool read_array(const struct option_value *value, struct tr_items *ret_items) {
+        if (value->token.type != TR_ARRAY)
                 return false;
-        *ret_items = (struct tr_items){ items->data, items->bytes, token->count };
+        *ret_items = (struct tr_items){ value->items, (size_t)(value->end - value->items), value->token.count };
         return true;
 }
 
-/* `items` is what stands behind the value's head: of an array, its elements. */
-static bool option_read_value(const struct tr_option *option, const struct tr_token *token,
-                              const struct tr_span *items, void *destination) {
-        void *to = (char *)destination + option->offset;
+/* Whether the value is of the option's type, and then it is in its place; of a chosen method, nothing but that it is a map. */
+static bool option_read_value(const struct tr_option *option, const struct option_value *value, void *to) {
+        const struct tr_token *token = &value->token;
         int64_t integer;
         switch (option->type) {
         case TR_OPTION_BOOL:
@@ -100,50 +125,94 @@ static bool option_read_value(const struct tr_option *option, const struct tr_to
         case TR_OPTION_NAME:
                 return read_text(token, tr_name_is_valid, to);
         case TR_OPTION_ARRAY:
-                return read_array(token, items, to);
+                return read_array(value, to);
+        case TR_OPTION_CHOSEN:
+                return token->type == TR_MAP;
         }
         return false;
 }
 
-static struct tr_failure *unknown_key(const struct tr_request *request, const struct tr_token *key) {
+static struct tr_failure *unknown_key(const struct option_map *map, const struct tr_token *key) {
         /* Cut: it may be megabytes long. */
         int len = key->len < TR_NAME_MAX ? (int)key->len : TR_NAME_MAX;
         if (!tr_token_is_text(key) || !tr_utf8_is_valid(key->data, (size_t)len))
                 return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: an option's key has to be a string",
-                                      request->method->name);
-        return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: unknown option: %.*s", request->method->name, len,
-                              (const char *)key->data);
+                                      map->request->method->name);
+        return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: unknown option: %s%.*s", map->request->method->name,
+                              map->inside, len, (const char *)key->data);
+}
+
+static struct tr_failure *key_there_twice(const struct option_map *map, const struct tr_option *option) {
+        char path[2 * TR_NAME_MAX];
+        int len = snprintf(path, sizeof(path), "%s%s", map->inside, option->key);
+        struct tr_failure *failure = tr_failure_new(TR_CODE_NOT_SENDABLE, "%s: the option %s is there twice",
+                                                    map->request->method->name, path);
+        tr_failure_add_text(failure, "path", path, (size_t)len);
+        return failure;
+}
+
+static struct tr_failure *read_chosen(const struct option_map *map, const struct tr_option *option,
+                                      const struct option_value *value, struct tr_chosen_options *ret_chosen) {
+        char inside[TR_NAME_MAX];
+        snprintf(inside, sizeof(inside), "%s.", option->key);
+        const struct option_map members = {
+                .request = map->request,
+                .inside = inside,
+                .options = chosen_options,
+                .options_count = sizeof(chosen_options) / sizeof(chosen_options[0]),
+                .destination = ret_chosen,
+        };
+        struct tr_failure *failure = read_map(&members, value);
+        if (!failure && !ret_chosen->method.data)
+                failure = tr_failure_new(TR_CODE_BAD_REQUEST, "%s: the option %s needs a method",
+                                         map->request->method->name, option->key);
+        return failure;
+}
+
+/* Reads a key and its value, which may be a container. False where they cannot be read, though they were scanned. */
+static bool next_pair(struct tr_reader *reader, struct tr_token *ret_key, struct option_value *ret_value) {
+        if (tr_read(reader, ret_key) != 0)
+                return false;
+        struct tr_reader head = *reader;
+        if (tr_read(&head, &ret_value->token) != 0 || tr_read_skip(reader) != 0)
+                return false;
+        ret_value->items = head.at;
+        ret_value->end = reader->at;
+        return true;
 }
 
 /* Reads one pair. `seen` has a bit for each option that was there already. */
-static struct tr_failure *read_pair(const struct tr_request *request, struct tr_reader *reader,
-                                    const struct tr_option *options, size_t options_count, uint32_t *seen,
-                                    void *destination) {
-        struct tr_token key, value;
+static struct tr_failure *read_pair(const struct option_map *map, struct tr_reader *reader, uint32_t *seen) {
+        struct tr_token key;
+        struct option_value value;
         size_t i = 0;
-        struct tr_reader head;
-        if (tr_read(reader, &key) != 0)
+        if (!next_pair(reader, &key, &value))
                 return tr_failure_new(TR_CODE_INTERNAL, "options that were scanned cannot be read");
-        head = *reader;
-        if (tr_read(&head, &value) != 0 || tr_read_skip(reader) != 0)
-                return tr_failure_new(TR_CODE_INTERNAL, "options that were scanned cannot be read");
-        while (i < options_count && !tr_token_equals(&key, options[i].key))
+        while (i < map->options_count && !tr_token_equals(&key, map->options[i].key))
                 i++;
-        if (i == options_count) /* stock clients write out every optional member, also one that is newer than this daemon */
-                return value.type == TR_NIL ? NULL : unknown_key(request, &key);
+        if (i == map->options_count) /* stock clients write out every optional member, also one that is newer than this daemon */
+                return value.token.type == TR_NIL ? NULL : unknown_key(map, &key);
 
-        if (*seen & (UINT32_C(1) << i)) {
-                struct tr_failure *failure = tr_failure_new(TR_CODE_NOT_SENDABLE, "%s: the option %s is there twice",
-                                                            request->method->name, options[i].key);
-                tr_failure_add_text(failure, "path", options[i].key, strlen(options[i].key));
-                return failure;
-        }
+        const struct tr_option *option = &map->options[i];
+        void *to = (char *)map->destination + option->offset;
+        if (*seen & (UINT32_C(1) << i))
+                return key_there_twice(map, option);
         *seen |= UINT32_C(1) << i;
-        const struct tr_span items = { head.at, (size_t)(reader->at - head.at) };
-        if (value.type != TR_NIL && !option_read_value(&options[i], &value, &items, destination))
-                return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: the option %s has to be %s", request->method->name,
-                                      options[i].key, wanted[options[i].type]);
-        return NULL;
+        if (value.token.type == TR_NIL)
+                return NULL;
+        if (!option_read_value(option, &value, to))
+                return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: the option %s%s has to be %s",
+                                      map->request->method->name, map->inside, option->key, wanted[option->type]);
+        return option->type == TR_OPTION_CHOSEN ? read_chosen(map, option, &value, to) : NULL;
+}
+
+static struct tr_failure *read_map(const struct option_map *map, const struct option_value *value) {
+        struct tr_reader reader = { value->items, value->end };
+        struct tr_failure *failure = NULL;
+        uint32_t seen = 0;
+        for (uint32_t pair = 0; pair < value->token.count && !failure; pair++)
+                failure = read_pair(map, &reader, &seen);
+        return failure;
 }
 
 struct tr_failure *tr_options_read(const struct tr_request *request, uint32_t index, const struct tr_option *options,
@@ -158,12 +227,9 @@ struct tr_failure *tr_options_read(const struct tr_request *request, uint32_t in
         if (param->token.type != TR_MAP)
                 return tr_request_bad_param(request, index, "a map of options");
 
-        struct tr_reader reader = { param->items, param->span.data + param->span.bytes };
-        struct tr_failure *failure = NULL;
-        uint32_t seen = 0;
-        for (uint32_t pair = 0; pair < param->token.count && !failure; pair++)
-                failure = read_pair(request, &reader, options, options_count, &seen, destination);
-        return failure;
+        const struct option_map map = { request, "", options, options_count, destination };
+        const struct option_value value = { param->token, param->items, param->span.data + param->span.bytes };
+        return read_map(&map, &value);
 }
 
 char *tr_text_copy(const struct tr_text *text) {

@@ -21,6 +21,7 @@ enum tr_option_type {
         TR_OPTION_TEXT,    /* struct tr_text: one line of UTF-8, at most TR_NAME_MAX bytes */
         TR_OPTION_NAME,    /* struct tr_text: a name */
         TR_OPTION_ARRAY,   /* struct tr_items: an array of anything */
+        TR_OPTION_CHOSEN,  /* struct tr_chosen_options: a map {method, params?} (chosen.h) */
 };
 
 /* Text in the piece that was read; no NUL behind it. */

@@ -62,7 +62,7 @@ static int pending_grow(struct tr_pending *pending) {
         return 0;
 }
 
-struct tr_message *tr_pending_find(struct tr_pending *pending, uint32_t id) {
+struct tr_message *tr_pending_find(struct tr_pending *pending, uint64_t id) {
         if (pending->count == 0)
                 return NULL;
         struct tr_message *message = *pending_slot(pending, id);
@@ -72,7 +72,7 @@ struct tr_message *tr_pending_find(struct tr_pending *pending, uint32_t id) {
 }
 
 int tr_pending_add(struct tr_pending *pending, struct tr_message *message, uint64_t deadline_ns, uint32_t max) {
-        if (tr_pending_find(pending, (uint32_t)message->ask.id))
+        if (tr_pending_find(pending, message->ask.id))
                 return TR_PENDING_DUPLICATE;
         if (pending->count >= max)
                 return TR_PENDING_FULL;

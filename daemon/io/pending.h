@@ -37,7 +37,7 @@ void tr_pending_deinit(struct tr_pending *pending);
 TR_MUST_CHECK int tr_pending_add(struct tr_pending *pending, struct tr_message *message, uint64_t deadline_ns,
                                  uint32_t max);
 /* NULL where none is pending. */
-struct tr_message *tr_pending_find(struct tr_pending *pending, uint32_t id);
+struct tr_message *tr_pending_find(struct tr_pending *pending, uint64_t id);
 /* False where it is not in it. */
 bool tr_pending_remove(struct tr_pending *pending, struct tr_message *message);
 /* Empties it: all of them, chained through ask.next, each a new reference. */

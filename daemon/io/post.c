@@ -7,10 +7,10 @@
 
 #include "daemon/io/post.h"
 
-#include "daemon/base/clock.h"
 #include "daemon/core/message.h"
 #include "daemon/core/target.h"
 #include "daemon/io/connection.h"
+#include "daemon/io/reply.h"
 #include "daemon/io/server_internal.h"
 
 /* The message, or NULL and why there is none. */
@@ -34,43 +34,67 @@ static struct tr_message *post_message(struct tr_request *request, struct tr_fai
         return message;
 }
 
+/* How a message is to be answered. */
+struct answering {
+        bool acknowledge; /* with nil, at once: a send when it is in the mailbox, an ask with a reply when it is pending */
+        bool outcome;     /* with what the handler answers */
+        uint64_t timeout_ns;
+        const struct tr_chosen_options *reply; /* its outcome is a notification; NULL: a response */
+};
+
+static struct tr_failure *post_sign(struct tr_request *request, struct tr_message *message,
+                                    const struct answering *answering) {
+        struct tr_connection *connection = request->connection;
+        if (!answering->outcome)
+                return NULL;
+        if (answering->reply)
+                return tr_reply_sign(connection, message, answering->reply, answering->timeout_ns);
+        return tr_connection_sign(connection, message, request->id, answering->timeout_ns);
+}
+
 /* Adds the message to the batch. */
-static struct tr_failure *post_to(struct tr_request *request, struct tr_target *target, bool acknowledge, bool answer,
-                                  uint64_t timeout_ns) {
+static struct tr_failure *post_to(struct tr_request *request, struct tr_target *target,
+                                  const struct answering *answering) {
         struct tr_connection *connection = request->connection;
         struct tr_failure *failure;
         struct tr_message *message = post_message(request, &failure);
         if (!message)
                 return failure;
         message->caller_uid = connection->peer.uid;
-        failure = answer ? tr_connection_sign(connection, message, request->id, timeout_ns) : NULL;
+        failure = post_sign(request, message, answering);
         if (failure) {
                 tr_message_unref(message);
                 return failure;
         }
         request->deferred = true;
-        tr_batch_add(&connection->server->batch, connection, target, &request->params[0].span, message, acknowledge,
-                     request->id);
+        tr_batch_add(&connection->server->batch, connection, target, &request->params[0].span, message,
+                     answering->acknowledge, request->id);
         return NULL;
 }
 
-static struct tr_failure *post(struct tr_request *request, bool acknowledge, bool answer, uint64_t timeout_ns) {
+static struct tr_failure *post(struct tr_request *request, const struct answering *answering) {
         struct tr_batch *batch = &request->connection->server->batch;
         struct tr_target *target = tr_batch_target(batch, request->connection, &request->params[0].span);
         if (target)
-                return post_to(request, target, acknowledge, answer, timeout_ns);
+                return post_to(request, target, answering);
 
         struct tr_failure *failure = tr_request_target(request, 0, &target);
         if (!failure)
-                failure = post_to(request, target, acknowledge, answer, timeout_ns);
+                failure = post_to(request, target, answering);
         tr_target_unref(target);
         return failure;
 }
 
-struct tr_failure *tr_post_ask(struct tr_request *request, uint64_t timeout_ns) {
-        return post(request, false, request->wants_answer, timeout_ns);
+struct tr_failure *tr_post_ask(struct tr_request *request, uint64_t timeout_ns, const struct tr_chosen_options *reply) {
+        const struct answering answering = {
+                .acknowledge = reply->method.data && request->wants_answer,
+                .outcome = reply->method.data || request->wants_answer,
+                .timeout_ns = timeout_ns,
+                .reply = reply->method.data ? reply : NULL,
+        };
+        return post(request, &answering);
 }
 
 struct tr_failure *tr_post_send(struct tr_request *request) {
-        return post(request, request->wants_answer, false, TR_NEVER);
+        return post(request, &(const struct answering){ .acknowledge = request->wants_answer });
 }

@@ -55,9 +55,8 @@ static void write_text(struct tr_writer *writer, const struct tr_failure *failur
         tr_write_string(writer, text, (size_t)len);
 }
 
-void tr_response_write_failure(struct tr_writer *writer, uint32_t id, const struct tr_response_form *form,
-                               const struct tr_failure *failure, enum tr_ran ran) {
-        response_begin(writer, id);
+void tr_response_write_error(struct tr_writer *writer, const struct tr_response_form *form,
+                             const struct tr_failure *failure, enum tr_ran ran) {
         switch (form->errors) {
         case TR_ERRORS_MAP:
                 if (form->values == TR_FORM_PLAIN)
@@ -74,6 +73,12 @@ void tr_response_write_failure(struct tr_writer *writer, uint32_t id, const stru
                 write_text(writer, failure, ran);
                 break;
         }
+}
+
+void tr_response_write_failure(struct tr_writer *writer, uint32_t id, const struct tr_response_form *form,
+                               const struct tr_failure *failure, enum tr_ran ran) {
+        response_begin(writer, id);
+        tr_response_write_error(writer, form, failure, ran);
         tr_write_nil(writer);
 }
 

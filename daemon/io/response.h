@@ -28,6 +28,9 @@ void tr_response_write_failure(struct tr_writer *writer, uint32_t id, const stru
                                const struct tr_failure *failure, enum tr_ran ran);
 void tr_response_write_handle_result(struct tr_writer *writer, uint32_t id, enum tr_form values,
                                      const struct tr_handle *handle);
+/* The error alone. */
+void tr_response_write_error(struct tr_writer *writer, const struct tr_response_form *form,
+                             const struct tr_failure *failure, enum tr_ran ran);
 /* A handle as the form has it. */
 void tr_response_write_handle(struct tr_writer *writer, enum tr_form values, const struct tr_handle *handle);
 

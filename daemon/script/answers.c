@@ -36,7 +36,7 @@ static int settle(lua_State *L) {
         if (settling->failure) {
                 tr_script_push_failure(L, settling->failure, settling->ran);
         } else {
-                tr_codec_decode(L, answer->value, answer->bytes, 1, true, answer->cargo);
+                tr_codec_decode(L, answer->value, answer->bytes, 1, !answer->foreign, answer->cargo);
                 tr_cargo_free(tr_steal(answer->cargo));
         }
         tr_promise_settle(L, 1, settling->failure);

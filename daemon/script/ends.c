@@ -77,6 +77,8 @@ static int library_detach(lua_State *L) {
         struct tr_target *target;
 
         tr_check_handle(L, 1, "detach", &target);
+        if (target && target->ops->kind == TR_TARGET_CONNECTION)
+                tr_script_raise(L, TR_CODE_DENIED, "detach: a connection belongs to no session");
         if (target)
                 tr_session_detach(target);
         return 0;

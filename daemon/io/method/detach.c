@@ -14,7 +14,9 @@ struct tr_failure *tr_method_detach(struct tr_request *request) {
         struct tr_failure *failure = tr_request_own_target(request, 0, &target);
         if (failure)
                 return failure;
-        if (tr_target_has_ended(target))
+        if (target->ops->kind == TR_TARGET_CONNECTION)
+                failure = tr_failure_new(TR_CODE_DENIED, "detach: a connection belongs to no session");
+        else if (tr_target_has_ended(target))
                 failure = tr_failure_new(TR_CODE_NOT_RUNNING, "the actor is not running");
         else
                 tr_session_detach(target);

@@ -11,6 +11,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/core/system.h"
+#include "daemon/io/callee.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/option.h"
 #include "daemon/io/server_internal.h"
@@ -123,6 +124,7 @@ struct tr_failure *tr_method_hello(struct tr_request *request) {
                 return failure;
         connection->form = form;
         connection->timeout_ns = chosen.timeout_ns;
+        tr_callee_set_form(connection);
 
         struct tr_writer *result = request->result;
         tr_write_map(result, 5);

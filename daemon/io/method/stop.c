@@ -33,6 +33,10 @@ struct tr_failure *tr_method_stop(struct tr_request *request) {
         }
         if (failure)
                 return failure;
+        if (target->ops->kind == TR_TARGET_CONNECTION) {
+                tr_target_unref(target);
+                return tr_failure_new(TR_CODE_DENIED, "stop: a connection is not stopped by others");
+        }
 
         if (chosen.kill)
                 target->ops->kill(target);
