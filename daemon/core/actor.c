@@ -114,16 +114,19 @@ void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const 
         actor_put_away(actor, message);
 }
 
-void tr_actor_refuse(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {
-        struct tr_system *system = actor->target.system;
+void tr_actor_reject(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {
         bool begun;
-        if (system->hooks.refused)
-                system->hooks.refused(system->hooks.userdata, &actor->target, take_failure->code);
+        actor_show_rest(actor);
         if (tr_message_settle(message, &begun) && message->asker)
                 message->asker->ops->reject(message->asker, message, take_failure, take_failure->ran,
                                             actor_will_flush(actor, message->asker));
         tr_failure_unref(take_failure);
         actor_put_away(actor, message);
+}
+
+void tr_actor_refuse(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {
+        tr_system_count_refused(actor->target.system, &actor->target, take_failure->code);
+        tr_actor_reject(actor, message, take_failure);
 }
 
 void tr_actor_fault(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {

@@ -32,7 +32,7 @@ struct tr_behaviour {
          */
         int (*open)(struct tr_actor *actor, void **ret_self, struct tr_failure **ret_failure);
         /* Runs a message that has begun (handler, constructor, close). Every one is ended by exactly one call of
-         * tr_actor_resolve(), tr_actor_refuse() or tr_actor_fault(), in begin() or later. */
+         * tr_actor_resolve(), tr_actor_reject(), tr_actor_refuse() or tr_actor_fault(), in begin() or later. */
         void (*begin)(void *self, struct tr_message *message);
         /* The answer to something it asked. Takes it. */
         void (*answered)(void *self, struct tr_answer *take_answer);
@@ -159,7 +159,10 @@ void tr_actor_wait(struct tr_actor *actor);
 
 /* For behaviours, on the actor's own thread: how a message that began has ended. */
 void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const void *value, size_t bytes);
-/* Answered with a failure, and the actor lives on (no-such-handler, too-large). Takes the failure. */
+/* Its handler ran, and this is what it came to: a promise that was rejected, an answer that cannot be sent. The actor lives on. Takes
+ * the failure. */
+void tr_actor_reject(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure);
+/* It could not be handled at all (no-such-handler, too-large), which is counted. The actor lives on. Takes the failure. */
 void tr_actor_refuse(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure);
 /* The actor dies of this: `message` (NULL: a timer) raised it. Takes the failure. */
 void tr_actor_fault(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure);

@@ -241,6 +241,13 @@ void tr_system_close(struct tr_system *system) {
         tr_lock_release(&system->lock);
 }
 
+void tr_system_count_refused(struct tr_system *system, struct tr_target *target, enum tr_code code) {
+        /* relaxed: a figure for people */
+        atomic_fetch_add_explicit(&system->refused_total, 1, memory_order_relaxed);
+        if (system->hooks.refused)
+                system->hooks.refused(system->hooks.userdata, target, code);
+}
+
 void tr_system_keep_ended(struct tr_system *system, struct tr_target *target) {
         tr_target_ref(target);
         tr_lock_acquire(&system->lock);

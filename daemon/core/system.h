@@ -127,6 +127,8 @@ void tr_system_reap(struct tr_system *system, struct tr_actor *actor);
 
 /* No spawn from now on (shutting-down). */
 void tr_system_close(struct tr_system *system);
+/* Any thread: a message was refused or dropped, which is counted and told to whoever watches. `target` NULL: nobody knows whose. */
+void tr_system_count_refused(struct tr_system *system, struct tr_target *target, enum tr_code code);
 /* Keeps an ended target (a new reference of the system's), dropping the oldest beyond the bound. */
 void tr_system_keep_ended(struct tr_system *system, struct tr_target *target);
 

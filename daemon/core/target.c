@@ -56,6 +56,7 @@ int tr_target_init(struct tr_target *target, const struct tr_target_ops *ops, st
                 .handle = handle,
                 .owner_uid = owner_uid,
                 .label = label_copy,
+                .asked_for = actor_copy,
                 .actor = actor_copy,
                 .since_ms = tr_clock_wall_ms(),
         };
@@ -66,11 +67,25 @@ int tr_target_init(struct tr_target *target, const struct tr_target_ops *ops, st
         return 0;
 }
 
+int tr_target_name_actor(struct tr_target *target, const char *actor) {
+        char *copy;
+
+        if (strcmp(target->actor, actor) == 0)
+                return 0;
+        copy = strdup(actor);
+        if (!copy)
+                return tr_error_origin(-ENOMEM);
+        target->actor = copy;
+        return 0;
+}
+
 void tr_target_deinit(struct tr_target *target) {
         tr_session_unref(target->inner);
         tr_failure_unref(target->failure);
         free(target->label);
-        free(target->actor);
+        if (target->actor != target->asked_for)
+                free(target->actor);
+        free(target->asked_for);
         tr_lock_deinit(&target->lock);
 }
 

@@ -59,8 +59,11 @@ struct tr_target {
         /* Immutable once it was registered. */
         uint32_t owner_uid;   /* who started it */
         char *label;          /* for people: its name, else its actor's */
-        char *actor;          /* "module:Name" as it was asked for; "": it is none */
+        char *asked_for;      /* "module:Name", or "module" where that declares one actor; "": it is none */
         int64_t since_ms;
+        /* "module:Name": what was asked for, until its module is loaded and says its name. Any text that it ever held stays
+         * valid as long as the target does. */
+        char *_Atomic actor;
 
         /* The registry's, guarded by its lock. */
         struct tr_target *next_by_handle;
@@ -87,6 +90,8 @@ struct tr_target {
 /* Fills in a new target with one reference, a fresh handle, not registered. 0 or a negative errno. Texts are copied. */
 TR_MUST_CHECK int tr_target_init(struct tr_target *target, const struct tr_target_ops *ops, struct tr_system *system,
                                  uint32_t owner_uid, const char *label, const char *actor);
+/* Its actor's whole name has become known. Once, before it tells anybody of its start. 0 or -ENOMEM. */
+TR_MUST_CHECK int tr_target_name_actor(struct tr_target *target, const char *actor);
 /* For ops->free: frees what tr_target_init() made. */
 void tr_target_deinit(struct tr_target *target);
 

@@ -186,9 +186,5 @@ void tr_server_leave(struct tr_server *server, struct tr_connection *connection)
 }
 
 void tr_server_count_refused(struct tr_server *server, struct tr_target *target, enum tr_code code) {
-        const struct tr_system_hooks *hooks = &server->system->hooks;
-        /* relaxed: a figure for people */
-        atomic_fetch_add_explicit(&server->system->refused_total, 1, memory_order_relaxed);
-        if (hooks->refused)
-                hooks->refused(hooks->userdata, target, code);
+        tr_system_count_refused(server->system, target, code);
 }

@@ -14,14 +14,6 @@
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 
-/* Who called the combinator that calls. */
-#define CALLER_LEVEL 2
-
-static int new_promise(lua_State *L) {
-        tr_promise_new(L, CALLER_LEVEL, 0);
-        return 1;
-}
-
 int tr_combine_state(lua_State *L) {
         static const char *const states[] = { "pending", "fulfilled", "rejected" };
         const struct tr_promise *promise = tr_promise_to(L, 1);
@@ -94,6 +86,12 @@ static int cancel(lua_State *L) {
         return 0;
 }
 
+/* check_ms(value, function) */
+static int check_ms(lua_State *L) {
+        (void)tr_timers_check_ns(L, 1, luaL_checkstring(L, 2));
+        return 0;
+}
+
 /* fault(code, message, ran) */
 static int fault(lua_State *L) {
         enum tr_code code = TR_CODE_FAULT;
@@ -133,9 +131,9 @@ static int check_promise(lua_State *L) {
 /* In the order in which the chunk takes them. */
 static int push_foundation(lua_State *L) {
         static const lua_CFunction before[] = {
-                new_promise, tr_combine_state, tr_combine_when, fulfil, reject, withdraw,
+                tr_combine_state, tr_combine_when, fulfil, reject, withdraw,
         };
-        static const lua_CFunction after[] = { cancel, fault, check, check_promise };
+        static const lua_CFunction after[] = { cancel, fault, check, check_promise, check_ms };
         int top = lua_gettop(L);
 
         luaL_checkstack(L, LUA_MINSTACK, NULL);
@@ -147,7 +145,29 @@ static int push_foundation(lua_State *L) {
         return lua_gettop(L) - top;
 }
 
+/* What programs call: makes the promise, whose settling is up to the function in the upvalue. It is made here because a
+ * tail call of a function written in Lua leaves no trace of the line that called it, which the log is to name. */
+static int combine(lua_State *L) {
+        int count = lua_gettop(L);
+
+        luaL_checkstack(L, LUA_MINSTACK, NULL);
+        tr_promise_new(L, true, 0);
+        lua_insert(L, 1);
+        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_pushvalue(L, 1);
+        lua_rotate(L, 2, 2);
+        lua_call(L, count + 1, 0);
+        return 1;
+}
+
 void tr_combine_load(lua_State *L) {
         tr_library_push_part(L, &tr_lua_promises, "=troupe");
         lua_call(L, push_foundation(L), 1);
+        lua_pushnil(L);
+        while (lua_next(L, -2)) {
+                lua_pushcclosure(L, combine, 1);
+                lua_pushvalue(L, -2);
+                lua_insert(L, -2);
+                lua_rawset(L, -4);
+        }
 }

@@ -23,7 +23,7 @@ static int library_done(lua_State *L) {
         struct tr_target *target;
 
         tr_check_handle(L, 1, "done", &target);
-        promise = tr_promise_new(L, 1, 0);
+        promise = tr_promise_new(L, true, 0);
         if (!target) {
                 tr_script_push_error(L, TR_CODE_NOT_RUNNING, "the actor is not running");
                 tr_promise_settle(L, -2, true);

@@ -48,6 +48,11 @@ static void wrap_error(lua_State *L, enum tr_code code, enum tr_ran ran) {
         lua_setfield(L, -2, "code");
         lua_pushstring(L, tr_ran_text(ran));
         lua_setfield(L, -2, "ran");
+        if (code == TR_CODE_FAULT) {
+                /* unless more is known, and set over it */
+                lua_pushliteral(L, "error");
+                lua_setfield(L, -2, "kind");
+        }
         tr_vm_push(L, TR_PIN_ERROR);
         lua_setmetatable(L, -2);
 }

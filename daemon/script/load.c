@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "daemon/core/target.h"
 #include "daemon/script/declare.h"
 #include "daemon/script/describe.h"
 #include "daemon/script/kill.h"
@@ -28,6 +29,10 @@ static int load_actor(lua_State *L) {
         if (!tr_supervise_declare(L, lua_tostring(L, 1)))
                 tr_module_require(L, lua_tostring(L, 1), lua_rawlen(L, 1));
         tr_declare_adopt(L, lua_tostring(L, 1), colon ? colon + 1 : NULL);
+        tr_vm_push(L, TR_PIN_OWN);
+        tr_declare_push_name(L, -1);
+        if (tr_target_name_actor(&tr_vm_of(L)->actor->target, lua_tostring(L, -1)) < 0)
+                tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
         tr_describe_publish(L, lua_tostring(L, 1));
         return 0;
 }

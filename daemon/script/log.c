@@ -8,6 +8,7 @@
 
 #include <lualib.h>
 
+#include "daemon/script/kill.h"
 #include "daemon/script/values.h"
 
 void tr_vm_log(struct tr_vm *vm, enum tr_log_level level, const char *line) {
@@ -20,11 +21,21 @@ void tr_vm_log(struct tr_vm *vm, enum tr_log_level level, const char *line) {
         tr_log_with(level, &context, "%s", line);
 }
 
+/* string.format has raised the error on top: mostly about what it was given, and that is the library's to say. */
+static int refuse_format(lua_State *L, int status) {
+        if (tr_vm_is_doomed(tr_vm_of(L)))
+                return tr_vm_give_up(L);
+        if (status == LUA_ERRRUN && lua_type(L, -1) == LUA_TSTRING)
+                tr_script_raise(L, TR_CODE_BAD_REQUEST, "log: %s", lua_tostring(L, -1));
+        return lua_error(L);
+}
+
 /* log(level, format, ...) */
 static int library_log(lua_State *L) {
         enum tr_log_level level;
         const char *text;
         size_t len;
+        int status;
 
         text = lua_type(L, 1) == LUA_TSTRING ? lua_tolstring(L, 1, &len) : NULL;
         if (!text || !tr_log_level_parse(text, len, &level))
@@ -35,7 +46,9 @@ static int library_log(lua_State *L) {
         } else {
                 tr_vm_push(L, TR_PIN_FORMAT);
                 lua_insert(L, 2);
-                lua_call(L, lua_gettop(L) - 2, 1);
+                status = lua_pcall(L, lua_gettop(L) - 2, 1, 0);
+                if (status != LUA_OK)
+                        return refuse_format(L, status);
         }
         tr_vm_log(tr_vm_of(L), level, lua_tostring(L, -1));
         return 0;

@@ -49,9 +49,24 @@ struct tr_promise *tr_promise_check(lua_State *L, int index, const char *functio
         return promise;
 }
 
-struct tr_promise *tr_promise_new(lua_State *L, int level, size_t room_bytes) {
-        struct tr_promise *promise;
+/* Keeps which Lua code called the present function: other functions written in C, such as pcall, may be in between. */
+static void keep_maker(lua_State *L, struct tr_promise *promise) {
         lua_Debug maker;
+
+        promise->made_line = -1;
+        for (int level = 1; lua_getstack(L, level, &maker); level++) {
+                lua_getinfo(L, "l", &maker);
+                if (maker.currentline < 0)
+                        continue;
+                lua_getinfo(L, "f", &maker);
+                lua_setiuservalue(L, -2, TR_PROMISE_MAKER);
+                promise->made_line = maker.currentline;
+                return;
+        }
+}
+
+struct tr_promise *tr_promise_new(lua_State *L, bool is_told, size_t room_bytes) {
+        struct tr_promise *promise;
 
         luaL_checkstack(L, 4, NULL);
         promise = lua_newuserdatauv(L, sizeof(*promise) + room_bytes, TR_PROMISE_VALUES);
@@ -59,11 +74,8 @@ struct tr_promise *tr_promise_new(lua_State *L, int level, size_t room_bytes) {
         tr_list_init(&promise->waiting);
         tr_vm_push(L, TR_PIN_PROMISE);
         lua_setmetatable(L, -2);
-        if (level > 0 && lua_getstack(L, level, &maker)) {
-                lua_getinfo(L, "lf", &maker);
-                lua_setiuservalue(L, -2, TR_PROMISE_MAKER);
-                promise->made_line = maker.currentline > 0 ? maker.currentline : 1;
-        }
+        if (is_told)
+                keep_maker(L, promise);
         return promise;
 }
 
@@ -134,23 +146,35 @@ static void open_rejected(lua_State *L) {
         tr_vm_pin(L, TR_PIN_REJECTED_OF);
 }
 
+/* Pushes where it was made, in words. */
+static void push_where_made(lua_State *L, int index, const struct tr_promise *promise) {
+        lua_Debug maker;
+
+        if (lua_getiuservalue(L, index, TR_PROMISE_MAKER) != LUA_TFUNCTION) {
+                lua_pop(L, 1);
+                lua_pushliteral(L, "by a coroutine that runs no Lua code");
+                return;
+        }
+        lua_getinfo(L, ">S", &maker);
+        lua_pushfstring(L, "at %s:%d", maker.short_src, promise->made_line);
+}
+
 static void remember_rejected(lua_State *L, int index, struct tr_promise *promise) {
         struct tr_vm *vm = tr_vm_of(L);
         uint64_t id;
-        lua_Debug maker;
 
         luaL_checkstack(L, 6, NULL);
         if (vm->rejected_id == 0)
                 open_rejected(L);
         id = ++vm->rejected_id;
-        lua_getiuservalue(L, index, TR_PROMISE_MAKER);
-        lua_getinfo(L, ">S", &maker);
         if (lua_getiuservalue(L, index, TR_PROMISE_VALUE) == LUA_TTABLE)
                 lua_getfield(L, -1, "message");
         else
                 lua_pushnil(L);
-        lua_pushfstring(L, "a promise was rejected and nobody awaited it: %s (it was made at %s:%d)",
-                        lua_tostring(L, -1) ?: "?", maker.short_src, promise->made_line);
+        push_where_made(L, index, promise);
+        lua_pushfstring(L, "a promise was rejected and nobody awaited it: %s (it was made %s)",
+                        lua_tostring(L, -2) ?: "?", lua_tostring(L, -1));
+        lua_replace(L, -2);
         tr_vm_push(L, TR_PIN_REJECTED);
         lua_insert(L, -2);
         lua_rawseti(L, -2, (lua_Integer)id);
@@ -200,7 +224,7 @@ void tr_promise_settle(lua_State *L, int index, bool rejected) {
         lua_setiuservalue(L, index, TR_PROMISE_VALUE);
         promise->state = rejected ? TR_PROMISE_REJECTED : TR_PROMISE_FULFILLED;
         tr_list_splice(&vm->ready, &promise->waiting);
-        if (rejected && !promise->wanted && promise->made_line > 0)
+        if (rejected && !promise->wanted && promise->made_line != 0)
                 remember_rejected(L, index, promise);
 }
 

@@ -22,7 +22,7 @@ enum tr_promise_state {
 enum {
         TR_PROMISE_VALUE = 1,     /* what it settled with */
         TR_PROMISE_CALLBACKS = 2, /* an array of functions that are called with it when it has settled; nil: none */
-        TR_PROMISE_MAKER = 3,     /* the function that made it, for the log */
+        TR_PROMISE_MAKER = 3,     /* the Lua function that made it, for the log; nil: none did */
         TR_PROMISE_VALUES = 3,
 };
 
@@ -34,7 +34,7 @@ struct tr_promise {
         const void *tag;        /* of promises */
         uint8_t state;          /* enum tr_promise_state */
         bool wanted;            /* somebody waits, or has looked */
-        int made_line;          /* in the function that made it; 0: nobody is to be told */
+        int made_line;          /* in the function that made it; 0: nobody is to be told, -1: unknown */
         uint64_t pending_id;    /* of the pending thing that settles it (outstanding.c); 0: none, or over */
         uint64_t rejected_id;   /* what is to be logged where nobody ever wants it; 0: nothing */
         struct tr_list waiting; /* tasks, by wait_link */
@@ -45,9 +45,9 @@ void tr_promise_open(lua_State *L);
 /* Its functions in the library, by name; see library.c. */
 extern const luaL_Reg tr_promise_functions[];
 
-/* Pushes a new one that was made by the function `level` levels up (0: nobody is told of its rejection), with
- * `room_bytes` more behind it for the caller. */
-struct tr_promise *tr_promise_new(lua_State *L, int level, size_t room_bytes);
+/* Pushes a new one, with `room_bytes` more behind it for the caller. `is_told`: where nobody awaits its rejection that is
+ * logged, with the line of the Lua code that called the present function. */
+struct tr_promise *tr_promise_new(lua_State *L, bool is_told, size_t room_bytes);
 /* Whether the value at an index is a promise. Does not raise. */
 bool tr_promise_is(lua_State *L, int index);
 struct tr_promise *tr_promise_to(lua_State *L, int index);

@@ -10,8 +10,7 @@
 
 #include "daemon/script/send.h"
 
-#include <stdatomic.h>
-
+#include "daemon/core/system.h"
 #include "daemon/script/codec.h"
 #include "daemon/script/module.h"
 #include "daemon/script/outstanding.h"
@@ -86,14 +85,9 @@ static enum tr_post post(lua_State *L, const struct destination *to, struct tr_m
         return post;
 }
 
-/* Nobody is told of a send that came too late, but it is counted. */
+/* The sender is not told of a send that came too late, but it is counted. */
 static void count_refused(struct tr_vm *vm, struct tr_target *target) {
-        struct tr_system *system = vm->actor->target.system;
-
-        /* relaxed: a figure for people */
-        atomic_fetch_add_explicit(&system->refused_total, 1, memory_order_relaxed);
-        if (system->hooks.refused && target)
-                system->hooks.refused(system->hooks.userdata, target, TR_CODE_NOT_RUNNING);
+        tr_system_count_refused(vm->actor->target.system, target, TR_CODE_NOT_RUNNING);
 }
 
 static int library_send(lua_State *L) {
@@ -133,7 +127,7 @@ static int library_ask(lua_State *L) {
 
         tr_module_refuse_at_top_level(L, "ask");
         encode_arguments(L, &to);
-        promise = tr_promise_new(L, 1, 0);
+        promise = tr_promise_new(L, true, 0);
         if (!to.target) {
                 tr_script_push_error(L, TR_CODE_NOT_RUNNING, "the actor is not running");
                 tr_promise_settle(L, -2, true);

@@ -135,7 +135,7 @@ int tr_spawn(lua_State *L, int first, const char *function, struct tr_spawn_opti
         encode_arguments(L, first + 1, last);
         lua_pushcfunction(L, push_target);
         if (options->tells_start) {
-                started = tr_promise_new(L, 0, 0);
+                started = tr_promise_new(L, false, 0);
                 started->pending_id = started_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);
                 lua_insert(L, -2);
                 results++;

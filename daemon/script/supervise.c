@@ -139,7 +139,7 @@ static int rejected(lua_State *L) {
 
         text = luaL_checklstring(L, 1, &len);
         tr_code_parse(text, len, &code);
-        tr_promise_new(L, 0, 0);
+        tr_promise_new(L, false, 0);
         tr_script_push_error(L, code, "%s", luaL_checkstring(L, 2));
         tr_promise_settle(L, -2, true);
         return 1;

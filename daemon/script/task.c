@@ -188,14 +188,14 @@ static int write_answer(struct tr_vm *vm, struct tr_task *task) {
 }
 
 /* The failure of an answer that cannot be sent: the handler ran, and the actor lives on. */
-static void refuse_answer(struct tr_vm *vm, struct tr_task *task) {
+static void reject_answer(struct tr_vm *vm, struct tr_task *task) {
         struct tr_failure *failure;
 
         lua_xmove(task->co, vm->L, 1);
         failure = tr_script_failure_of(vm->L, -1);
         lua_pop(vm->L, 1);
         tr_failure_set_ran(failure, TR_RAN_YES);
-        tr_actor_refuse(vm->actor, task->message, failure);
+        tr_actor_reject(vm->actor, task->message, failure);
         tr_task_free(vm, task);
 }
 
@@ -213,13 +213,13 @@ static void answer(struct tr_vm *vm, struct tr_task *task) {
                 if (tr_vm_is_doomed(vm))
                         fault(vm, task, false);
                 else
-                        refuse_answer(vm, task);
+                        reject_answer(vm, task);
                 return;
         }
         if (tr_writer_error(&vm->scratch) != 0) {
                 failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer");
                 tr_failure_set_ran(failure, TR_RAN_YES);
-                tr_actor_refuse(vm->actor, message, failure);
+                tr_actor_reject(vm->actor, message, failure);
         } else {
                 tr_actor_resolve(vm->actor, message, vm->scratch.data, vm->scratch.len);
         }
@@ -240,7 +240,7 @@ static void answer_with_promise(struct tr_vm *vm, struct tr_task *task) {
         lua_xmove(task->co, vm->L, 1);
         failure = tr_script_failure_of(vm->L, -1);
         lua_pop(vm->L, 1);
-        tr_actor_refuse(vm->actor, task->message, failure);
+        tr_actor_reject(vm->actor, task->message, failure);
         tr_task_free(vm, task);
 }
 

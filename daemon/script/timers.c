@@ -80,7 +80,7 @@ static void on_sleeping(struct tr_timer *timer) {
 
 int tr_timers_sleep(lua_State *L) {
         uint64_t after_ns = tr_timers_check_ns(L, 1, "sleep");
-        struct tr_promise *promise = tr_promise_new(L, 0, sizeof(struct sleeping));
+        struct tr_promise *promise = tr_promise_new(L, false, sizeof(struct sleeping));
         struct sleeping *sleeping = (struct sleeping *)(promise + 1);
 
         *sleeping = (struct sleeping){ .timer.fire = on_sleeping, .vm = tr_vm_of(L) };

@@ -175,7 +175,7 @@ class Failures(WithDaemon):
         handle = self.spawn("echo", "--name", "look at me", "--publish", "look.at.me")
         rows = json.loads(self.done("ls", "-j"))
         row, = [row for row in rows if row["handle"] == handle]
-        self.assertEqual((row["kind"], row["name"], row["published"], row["actor"]), ("actor", "look at me", "look.at.me", "echo"))
+        self.assertEqual((row["kind"], row["name"], row["published"], row["actor"]), ("actor", "look at me", "look.at.me", "echo:Echo"))
         self.assertRegex(self.done("ls", "actors"), rf"(?m)^{handle} +actor +look at me +look\.at\.me +\w+ +0 ")
         info = json.loads(self.done("info", "look.at.me", "-j"))
         self.assertEqual(info["handle"], handle)

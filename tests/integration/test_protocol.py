@@ -131,8 +131,9 @@ class Spawning(Protocol):
         self.assertEqual(self.request("ask", actor, "bump", []), 42)
         info = self.request("info", actor)
         self.assertEqual({key: info[key] for key in ("handle", "kind", "name", "actor", "state")},
-                         {"handle": actor, "kind": "actor", "name": "the one", "actor": "worker", "state": info["state"]})
-        self.assertEqual(info["heap_max"], 1 << 20)
+                         {"handle": actor, "kind": "actor", "name": "the one", "actor": "worker:Worker", "state": info["state"]})
+        self.assertEqual((info["module"], info["heap_max"]), ("worker", 1 << 20))
+        self.assertRegex(info["hash"], "^[0-9a-f]{32}$")
 
     def test_why_it_does_not_start(self):
         self.assertEqual(self.refusal("spawn", "nowhere", []), ("not-found", "no"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
@@ -183,7 +184,7 @@ START_TEST(combinators_settle_as_their_parts_do) {
         expect("local ok, e = pcall(troupe.await, troupe.any { fails(1), fails(2) }) return { e.code, #e.errors, "
                "e.errors[2].message }",
                "[\"fault\",2,\"late\"]");
-        expect("local ok, e = pcall(troupe.await, troupe.any {}) return { e.code, #e.errors }", "[\"fault\",0]");
+        expect("local ok, e = pcall(troupe.await, troupe.any {}) return { e.code, e.kind, #e.errors }", "[\"fault\",\"error\",0]");
         expect("local s = troupe.await(troupe.settled { later(1, 'v'), fails(1) })\n"
                "return { s[1].status, s[1].value, s[2].status, s[2].reason.message }",
                "[\"fulfilled\",\"v\",\"rejected\",\"late\"]");
@@ -330,9 +331,101 @@ START_TEST(a_rejection_nobody_awaited_is_logged) {
 }
 END_TEST
 
+/* Sends an actor a message whose handler, in the module's second line, leaves a rejected promise; waits for the log. What it
+ * asks itself is answered in the order in which it asks. */
+static void check_made(const char *body, const char *where) {
+        char *before = NULL;
+        int more;
+
+        pthread_mutex_lock(&logged.lock);
+        more = logged.lines + 1;
+        pthread_mutex_unlock(&logged.lock);
+        ck_assert_int_ge(asprintf(&before,
+                                  "local B = troupe.actor 'B'\nfunction B.on:run() %s end\n"
+                                  "function B.on:hi() end function B.async:sync() troupe.await(troupe.ask(troupe.me().hi)) end",
+                                  body),
+                         0);
+        lua_expect(&fixture, before,
+                   "local b = troupe.spawn(B) troupe.send(b.run) troupe.await(troupe.ask(b.sync)) troupe.stop(b)\n"
+                   "troupe.await(troupe.done(b))",
+                   "null");
+        free(before);
+        lua_run_until(&fixture, has_logged, &more);
+        pthread_mutex_lock(&logged.lock);
+        ck_assert_msg(strstr(logged.last, where), "%s", logged.last);
+        pthread_mutex_unlock(&logged.lock);
+}
+
+START_TEST(a_rejection_names_the_line_however_it_was_made) {
+        tr_log_set_hook(on_line, NULL);
+        lua_fixture_init(&fixture, 0);
+        check_made("troupe.ask(troupe.me().none)", "m.lua:2)");
+        /* a send: nobody wants what the handler returns */
+        check_made("return troupe.ask(troupe.me().none)", "m.lua:2)");
+        check_made("return troupe.all { troupe.ask(troupe.me().none) }", "m.lua:2)");
+        check_made("return troupe.timeout(troupe.ask(troupe.me().none), 10000)", "m.lua:2)");
+        check_made("return troupe.done(troupe.handle 'actor:00112233445566778899aabbccddeeff')", "m.lua:2)");
+        check_made("pcall(troupe.ask, troupe.me().none)", "m.lua:2)");
+        check_made("pcall(pcall, troupe.any, {})", "m.lua:2)");
+        check_made("coroutine.wrap(troupe.ask)(troupe.me().none)", "(it was made by a coroutine that runs no Lua code)");
+        lua_fixture_deinit(&fixture);
+        tr_log_set_hook(NULL, NULL);
+}
+END_TEST
+
+START_TEST(misuse_names_the_function) {
+        lua_fixture_init(&fixture, 0);
+        lua_expect(&fixture, "local function caught(f, ...) local ok, e = pcall(f, ...) return { e.code, e.message, e.ran } end",
+                   "return { caught(troupe.await, 5), caught(troupe.race, 5), caught(troupe.settled, { 5 }), caught(troupe.timeout, 5, 5),\n"
+                   "  caught(troupe.timeout, troupe.sleep(1), 0), caught(troupe.sleep, 'soon'), caught(troupe.every, 1) }",
+                   "[[\"bad-request\",\"await: 5 is not a promise\",\"no\"],"
+                   "[\"bad-request\",\"race: 5 is not a list of promises\",\"no\"],"
+                   "[\"bad-request\",\"settled: 5 is not a promise\",\"no\"],"
+                   "[\"bad-request\",\"timeout: 5 is not a promise\",\"no\"],"
+                   "[\"bad-request\",\"timeout: 0 is not a time (milliseconds above 0, or text like \"2s\")\",\"no\"],"
+                   "[\"bad-request\",\"sleep: \"soon\" is not a time (milliseconds above 0, or text like \"2s\")\",\"no\"],"
+                   "[\"bad-request\",\"every: nil is not a function\",\"no\"]]");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
+/* Two at once: the third waits in the mailbox, and so does what is behind it, while answers still come in. */
+START_TEST(asynchronous_handlers_in_progress_are_bounded) {
+        lua_fixture_init(&fixture, 0);
+        lua_expect(&fixture,
+                   "local Gate = troupe.actor 'Gate'\n"
+                   "function Gate:init() self.waiting = 0 end\n"
+                   "function Gate.async:wait()\n"
+                   "  self.waiting = self.waiting + 1\n"
+                   "  while not self.is_open do troupe.await(troupe.sleep(1)) end\n"
+                   "end\n"
+                   "function Gate.on:waiting() return self.waiting end\n"
+                   "function Gate.on:open() self.is_open = true end\n"
+                   "local B = troupe.actor 'B'\n"
+                   "function B:init(gate) self.gate, self.running, self.most, self.done = gate, 0, 0, 0 end\n"
+                   "function B.async:work()\n"
+                   "  self.running = self.running + 1 self.most = math.max(self.most, self.running)\n"
+                   "  troupe.await(troupe.ask(self.gate, 'wait'))\n"
+                   "  self.running, self.done = self.running - 1, self.done + 1\n"
+                   "end\n"
+                   "function B.on:seen() return { self.most, self.done >= 3 } end",
+                   "local gate = troupe.spawn(Gate)\n"
+                   "local b = troupe.spawn(B, gate, { async = 2 })\n"
+                   "for i = 1, 5 do troupe.send(b.work) end\n"
+                   "local seen = troupe.ask(b.seen)\n"
+                   "while troupe.await(troupe.ask(gate, 'waiting')) < 2 do end\n"
+                   "troupe.send(gate, 'open')\n"
+                   "return seen",
+                   "[2,true]");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 suite_main("await", await_gives_the_value_or_raises_the_reason, await_works_through_everything_that_can_yield,
            await_in_a_coroutine_suspends_the_whole_handler, nobody_else_goes_on_with_what_awaits,
            where_it_cannot_wait_it_is_a_fault_of_its_own_kind, a_file_cannot_wait, a_bare_yield_is_a_fault,
            while_one_waits_others_run, combinators_settle_as_their_parts_do, combinators_may_be_nested_without_end,
            timeout_takes_back_what_was_asked, every_ticks_until_it_is_ended, every_does_not_hold_up_a_stop,
-           what_nothing_can_settle_ends_with_stop, a_rejection_nobody_awaited_is_logged);
+           what_nothing_can_settle_ends_with_stop, a_rejection_nobody_awaited_is_logged,
+           a_rejection_names_the_line_however_it_was_made, misuse_names_the_function,
+           asynchronous_handlers_in_progress_are_bounded);

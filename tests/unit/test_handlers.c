@@ -45,10 +45,10 @@ START_TEST(what_is_no_handler_is_refused_and_the_actor_lives) {
                        "function A:method() return 1 end\n"
                        "function A:init() end\n"
                        "function A.on:calls() return self:method() end");
-        ck_assert_answer(&fixture, target, "method", "no-such-handler/no: m has no handler `method`");
-        ck_assert_answer(&fixture, target, "init", "no-such-handler/no: m has no handler `init`");
-        ck_assert_answer(&fixture, target, "on", "no-such-handler/no: m has no handler `on`");
-        ck_assert_answer(&fixture, target, "", "no-such-handler/no: m has no handler ``");
+        ck_assert_answer(&fixture, target, "method", "no-such-handler/no: m:A has no handler `method`");
+        ck_assert_answer(&fixture, target, "init", "no-such-handler/no: m:A has no handler `init`");
+        ck_assert_answer(&fixture, target, "on", "no-such-handler/no: m:A has no handler `on`");
+        ck_assert_answer(&fixture, target, "", "no-such-handler/no: m:A has no handler ``");
         ck_assert_int_eq(atomic_load(&fixture.refused), 4);
         ck_assert_answer(&fixture, target, "calls", "1");
         tr_target_unref(target);
@@ -95,6 +95,54 @@ START_TEST(a_promise_is_answered_with_what_it_settles_to) {
         lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B).none)",
                    "no-such-handler/no: m:B has no handler `nothing`");
         lua_expect(&fixture, before, "return troupe.ask(troupe.spawn(B).settled)", "[]");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
+/* What it was told by others is no refusal of its own, and neither is an answer that cannot be sent. */
+START_TEST(what_a_handler_came_to_is_no_refusal) {
+        struct tr_target *target;
+
+        lua_fixture_init(&fixture, 0);
+        target = spawn("local A = troupe.actor 'A'\n"
+                       "function A.on:forwards() return troupe.done(troupe.handle 'actor:00112233445566778899aabbccddeeff') end\n"
+                       "function A.async:waits() troupe.await(troupe.sleep(1)) return self.on.forwards(self) end\n"
+                       "function A.on:bad() return print end");
+        ck_assert_answer(&fixture, target, "forwards", "not-running/no: the actor is not running");
+        ck_assert_answer(&fixture, target, "waits", "not-running/no: the actor is not running");
+        ck_assert_answer(&fixture, target, "bad", "not-sendable/yes: a message may not carry a function: `the answer` is a function");
+        ck_assert_int_eq(atomic_load(&fixture.refused), 0);
+        ck_assert_uint_eq(atomic_load(&fixture.system->refused_total), 0);
+        ck_assert_answer(&fixture, target, "none", "no-such-handler/no: m:A has no handler `none`");
+        ck_assert_int_eq(atomic_load(&fixture.refused), 1);
+        ck_assert_uint_eq(atomic_load(&fixture.system->refused_total), 1);
+        tr_target_unref(target);
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
+START_TEST(an_actor_has_its_whole_name_however_it_was_asked_for) {
+        const char *before = "local B = troupe.actor 'B' function B.on:fails() error 'x' end function B.on:who() return troupe.whoami() end";
+        struct tr_target *target;
+
+        lua_fixture_init(&fixture, 0);
+        lua_fixture_module(&fixture, "one", before);
+        lua_expect(&fixture, before,
+                   "local names = {}\n"
+                   "for i, b in ipairs { troupe.spawn(B), troupe.spawn 'm:B', troupe.spawn 'one' } do\n"
+                   "  local w = troupe.await(troupe.ask(b.who))\n"
+                   "  local _, none = pcall(troupe.await, troupe.ask(b.none))\n"
+                   "  local _, e = pcall(troupe.await, troupe.ask(b.fails))\n"
+                   "  names[i] = { w.module, w.actor, none.message, e.actor }\n"
+                   "end\n"
+                   "return names",
+                   "[[\"m\",\"B\",\"m:B has no handler `none`\",\"m:B\"],[\"m\",\"B\",\"m:B has no handler `none`\",\"m:B\"],"
+                   "[\"one\",\"B\",\"one:B has no handler `none`\",\"one:B\"]]");
+        target = lua_fixture_spawn(&fixture, "one", NULL);
+        ck_assert_answer(&fixture, target, "none", "no-such-handler/no: one:B has no handler `none`");
+        ck_assert_str_eq(target->actor, "one:B");
+        ck_assert_str_eq(target->label, "one");
+        tr_target_unref(target);
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -244,7 +292,8 @@ END_TEST
 
 suite_main("handlers", a_counter_counts, what_is_no_handler_is_refused_and_the_actor_lives,
            the_first_value_is_the_answer, an_answer_that_cannot_be_sent_is_refused,
-           a_promise_is_answered_with_what_it_settles_to, a_generated_constructor_takes_the_fields_in_order,
+           a_promise_is_answered_with_what_it_settles_to, what_a_handler_came_to_is_no_refusal,
+           an_actor_has_its_whole_name_however_it_was_asked_for, a_generated_constructor_takes_the_fields_in_order,
            surplus_arguments_are_a_fault_of_the_constructor, init_may_wait_and_comes_first,
            close_runs_last_and_knows_why, close_waits_for_time, what_does_not_hold_together_does_not_load,
            a_declaration_made_later_is_refused, a_text_names_an_actor_in_its_own_vm);

@@ -38,7 +38,7 @@ static void check_killed(const char *body) {
                 "function Gate.on:open() self.is_open = true end\n"
                 "function Gate.async:wait() while not self.is_open do troupe.await(troupe.sleep(1)) end end");
         other = lua_fixture_spawn(&fixture, "gate", NULL);
-        ck_assert_answer(&fixture, other, "none", "no-such-handler/no: gate has no handler `none`");
+        ck_assert_answer(&fixture, other, "none", "no-such-handler/no: gate:Gate has no handler `none`");
 
         target = lua_fixture_spawn(&fixture, "m", NULL);
         asked = lua_ask(&fixture, target, "run", NULL);

@@ -210,6 +210,8 @@ START_TEST(log_takes_a_level_and_a_format) {
         lua_fixture_init(&fixture, 0);
         expect("troupe.log('debug', 'a %d', 1) troupe.log('debug', '100%') troupe.log('debug', {}) return 1", "1");
         expect("return caught(troupe.log, 'loud', 'x')[1]", "\"bad-request\"");
+        expect("return caught(troupe.log, 'debug', '%d', 'x')",
+               "[\"bad-request\",\"log: bad argument #2 to 'string.format' (number expected, got string)\",\"no\"]");
         lua_fixture_deinit(&fixture);
 }
 END_TEST

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Promises over promises. The chunk is given what it stands on:
+-- Promises over promises. Each function gets, before its arguments, the promise that its caller has (combine.c), and settles
+-- it. The chunk is given what it stands on:
 --
---   promise(level)    a new one, made by who is `level` levels up from the combinator (for the log)
 --   state(p)          "pending", "fulfilled" or "rejected", and what it settled with
 --   when(p, fn)       calls fn when p has settled, perhaps at once; p is wanted from then on
 --   fulfil(p, v), reject(p, e)
@@ -11,15 +11,15 @@
 --   sleep(ms), cancel(s)
 --   fault(code, message, ran)  an error table
 --   check(list, function)  raises where the list is no list of promises; answers its length
---   check_promise(p, function)
+--   check_promise(p, function), check_ms(ms, function)
 --
 -- Nothing of the actor's own code runs in a callback.
 
-local promise, state, when, fulfil, reject, withdraw, sleep, cancel, fault, check, check_promise = ...
+local state, when, fulfil, reject, withdraw, sleep, cancel, fault, check, check_promise, check_ms = ...
 
-local function all(list)
+local function all(result, list)
   local n = check(list, "all")
-  local result, values, left = promise(), {}, n
+  local values, left = {}, n
   if n == 0 then fulfil(result, values) end
   for i = 1, n do
     when(list[i], function(p)
@@ -30,24 +30,21 @@ local function all(list)
       if left == 0 then fulfil(result, values) end
     end)
   end
-  return result
 end
 
-local function race(list)
+local function race(result, list)
   local n = check(list, "race")
-  local result = promise()
   for i = 1, n do
     when(list[i], function(p)
       local status, value = state(p)
       if status == "rejected" then reject(result, value) else fulfil(result, value) end
     end)
   end
-  return result
 end
 
-local function any(list)
+local function any(result, list)
   local n = check(list, "any")
-  local result, errors, left = promise(), {}, n
+  local errors, left = {}, n
   local function none()
     local e = fault("fault", n == 0 and "any: there is nothing to wait for" or "any: all of them were rejected", "yes")
     e.errors = errors
@@ -63,12 +60,11 @@ local function any(list)
       if left == 0 then none() end
     end)
   end
-  return result
 end
 
-local function settled(list)
+local function settled(result, list)
   local n = check(list, "settled")
-  local result, outcomes, left = promise(), {}, n
+  local outcomes, left = {}, n
   if n == 0 then fulfil(result, outcomes) end
   for i = 1, n do
     when(list[i], function(p)
@@ -78,13 +74,12 @@ local function settled(list)
       if left == 0 then fulfil(result, outcomes) end
     end)
   end
-  return result
 end
 
-local function timeout(p, ms)
+local function timeout(result, p, ms)
   check_promise(p, "timeout")
+  check_ms(ms, "timeout")
   local clock = sleep(ms)
-  local result = promise()
   when(p, function()
     cancel(clock)
     local status, value = state(p)
@@ -97,7 +92,6 @@ local function timeout(p, ms)
     reject(result, e)
     if ran then reject(p, e) end
   end)
-  return result
 end
 
 return { all = all, any = any, race = race, settled = settled, timeout = timeout }
