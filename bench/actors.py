@@ -9,6 +9,7 @@ import harness
 
 ASKS = 200_000
 SENDS = 500 * 4096
+TRANSFERS = 20_000
 CROWD = 1000
 IDLE_SECONDS = 10
 # After the last turn of any actor the watch for slow handlers looks once more, an eighth of `limits.slow` (5 s) later.
@@ -48,6 +49,24 @@ class Driver:
         if handled != SENDS:
             raise RuntimeError(f"{handled} of {SENDS} sends were handled")
         return {"per_second": SENDS / took}
+
+
+class Mover:
+    """Two actors that hand one buffer to each other, and a connection to the first."""
+
+    def __init__(self, daemon):
+        self.client = harness.Client(daemon.socket)
+        self.handle = self.client.request("spawn", "transfers", [], {"heap": "256M", "mailbox_bytes": "256M"})
+
+    def transfers(self, size):
+        """How long one transfer of a buffer takes, the message that it is in included."""
+        self.client.request("ask", self.handle, "make", [size])
+        began = time.perf_counter()
+        length = self.client.request("ask", self.handle, "move", [TRANSFERS // 2])
+        took = time.perf_counter() - began
+        if length != size:
+            raise RuntimeError(f"{length} of {size} bytes are left")
+        return {"transfer_us": took * 1e6 / TRANSFERS}
 
 
 def crowd(path):

@@ -108,13 +108,15 @@ ROWS = [
     Row("send", "per_second", "sends", "redis 256", at_least=5.2),
     Row("actor-ask", "per_second", "actor asks", at_least=500_000),
     Row("actor-send", "per_second", "actor sends", at_least=2_000_000),
+    Row("transfer", "transfer_us", "transfer 64M", at_most=50),
+    Row("transfer-size", "transfer_us", "transfer 64M", "transfer 1K", at_most=1.5),
     Row("spawn", "spawn_us", "crowd", "threads", at_most=1.5),
     Row("memory", "each_kib", "crowd", "threads", at_most=1.4),
     Row("idle", "wakes", "idle", at_most=0),
 ]
 
 
-def one_round(socket, counter, driver, redis):
+def one_round(socket, counter, driver, mover, redis):
     """Everything once; the names are those that rows speak of."""
     results = {
         "echo raw": measured("echo", "raw", ROUND_TRIPS),
@@ -126,6 +128,8 @@ def one_round(socket, counter, driver, redis):
         "sends": measured("sends", socket, counter, SENDS),
         "actor asks": driver.asks(),
         "actor sends": driver.sends(),
+        "transfer 1K": mover.transfers(1 << 10),
+        "transfer 64M": mover.transfers(64 << 20),
         "threads": measured("threads", actors.CROWD),
         "crowd": actors.crowd(PATH),
     }
@@ -144,9 +148,9 @@ def measure(rounds):
         daemon = stack.enter_context(harness.Daemon(path=PATH))
         spawn = [str(BUILD / "troupe"), "-S", daemon.socket, "spawn", "counter"]
         counter = subprocess.run(spawn, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-        driver = actors.Driver(daemon)
+        driver, mover = actors.Driver(daemon), actors.Mover(daemon)
         idle = actors.idle(PATH)  # takes long, and does not vary
-        return [one_round(daemon.socket, counter, driver, redis) | {"idle": idle} for _ in range(rounds)]
+        return [one_round(daemon.socket, counter, driver, mover, redis) | {"idle": idle} for _ in range(rounds)]
 
 
 UNITS = {"us": ("us", 1), "kib": ("KiB", 1), "second": ("/s", 0), "wakes": ("", 0)}

@@ -62,6 +62,7 @@ struct tr_vm {
         struct tr_writer scratch;    /* what an encoder writes into: owned here, so that a raised error leaks nothing */
         int pins[TR_PINS];
         struct tr_transfers transfers; /* what is handed over with the values being encoded */
+        uint64_t untold_bytes;         /* of byte buffers, charged, that the collector does not know of (storage.c) */
 
         /* kill.c and coroutine.c */
         struct tr_task *current;      /* whose code runs; NULL: none of a handler's */
