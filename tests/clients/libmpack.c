@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BUFFER_MAX = 4 << 20 };
+enum { BUFFER_MAX = 4 << 20, KEPT_MAX = 16 };
 
 struct bytes {
         size_t size;
@@ -26,6 +26,15 @@ static struct {
         size_t at;
         struct bytes bytes;
 } input;
+
+/* What the daemon has called while a response was waited for. */
+static struct {
+        unsigned count, taken;
+        struct {
+                size_t size;
+                char *data;
+        } calls[KEPT_MAX];
+} kept;
 
 static mpack_rpc_session_t session;
 static struct bytes command, output, reply;
@@ -130,8 +139,16 @@ static void begin_reply(unsigned items, const char *what)
         put_string(what);
 }
 
-/* Sends a request or a notification with the method and params that are the rest of the command. */
-static void send_frame(bool is_request, const char *rest, size_t size)
+/* Sends a frame: what the session has written of its head, and the rest. */
+static void send_frame(const char *head, size_t head_size, const char *rest, size_t rest_size)
+{
+        output.size = 0;
+        append(&output, head, head_size);
+        append(&output, rest, rest_size);
+        write_all(&output);
+}
+
+static void send_call(bool is_request, const char *rest, size_t size)
 {
         char head[32], *at = head;
         size_t left = sizeof(head);
@@ -140,20 +157,57 @@ static void send_frame(bool is_request, const char *rest, size_t size)
 
         if (sent != MPACK_OK)
                 errx(1, "libmpack cannot send: %d", sent);
-        output.size = 0;
-        append(&output, head, (size_t)(at - head));
-        append(&output, rest, size);
-        write_all(&output);
+        send_frame(head, (size_t)(at - head), rest, size);
+}
+
+/* Answers a request with its params. */
+static void send_response(mpack_uint32_t id, const char *params, size_t size)
+{
+        char head[32], *at = head;
+        size_t left = sizeof(head) - 1;
+
+        if (mpack_rpc_reply(&session, &at, &left, id) != MPACK_OK)
+                errx(1, "libmpack cannot reply");
+        *at++ = (char)0xc0;
+        send_frame(head, (size_t)(at - head), params, size);
+}
+
+/* Reads the rest of a request or a notification into the reply, and answers the request. */
+static void take_call(int kind, const mpack_rpc_message_t *message)
+{
+        if (kind != MPACK_RPC_REQUEST && kind != MPACK_RPC_NOTIFICATION)
+                errx(1, "neither a request nor a notification: %d", kind);
+        begin_reply(3, kind == MPACK_RPC_REQUEST ? "request" : "notification");
+        take_value();
+        size_t params_at = reply.size;
+        take_value();
+        if (kind == MPACK_RPC_REQUEST)
+                send_response(message->id, reply.data + params_at, reply.size - params_at);
+}
+
+/* Keeps the reply for later: what came while a response was waited for. */
+static void keep_call(void)
+{
+        if (kept.count == KEPT_MAX)
+                errx(1, "too much");
+        char *copy = malloc(reply.size);
+        if (!copy)
+                err(1, "malloc");
+        memcpy(copy, reply.data, reply.size);
+        kept.calls[kept.count].data = copy;
+        kept.calls[kept.count++].size = reply.size;
 }
 
 static void do_request(const char *rest, size_t size)
 {
         mpack_rpc_message_t message;
+        int kind;
 
-        send_frame(true, rest, size);
-        int kind = take_head(&message);
-        if (kind != MPACK_RPC_RESPONSE)
-                errx(1, "not a response: %d", kind);
+        send_call(true, rest, size);
+        while ((kind = take_head(&message)) != MPACK_RPC_RESPONSE) {
+                take_call(kind, &message);
+                keep_call();
+        }
         begin_reply(2, "error");
         size_t error_at = reply.size;
         take_value();
@@ -169,26 +223,15 @@ static void do_request(const char *rest, size_t size)
 static void do_next(void)
 {
         mpack_rpc_message_t message;
-        int kind = take_head(&message);
 
-        if (kind != MPACK_RPC_REQUEST && kind != MPACK_RPC_NOTIFICATION)
-                errx(1, "neither a request nor a notification: %d", kind);
-        begin_reply(3, kind == MPACK_RPC_REQUEST ? "request" : "notification");
-        take_value();
-        size_t params_at = reply.size;
-        take_value();
-        if (kind == MPACK_RPC_NOTIFICATION)
-                return;
-
-        char head[32], *at = head;
-        size_t left = sizeof(head);
-        if (mpack_rpc_reply(&session, &at, &left, message.id) != MPACK_OK)
-                errx(1, "libmpack cannot reply");
-        output.size = 0;
-        append(&output, head, (size_t)(at - head));
-        append(&output, "\xc0", 1);
-        append(&output, reply.data + params_at, reply.size - params_at);
-        write_all(&output);
+        if (kept.taken < kept.count) {
+                reply.size = 0;
+                append(&reply, kept.calls[kept.taken].data, kept.calls[kept.taken].size);
+                free(kept.calls[kept.taken++].data);
+        } else {
+                int kind = take_head(&message);
+                take_call(kind, &message);
+        }
 }
 
 static void do_command(void)
@@ -202,7 +245,7 @@ static void do_command(void)
         if (!strncmp(operation, "request", length)) {
                 do_request(rest, size);
         } else if (!strncmp(operation, "notify", length)) {
-                send_frame(false, rest, size);
+                send_call(false, rest, size);
                 begin_reply(1, "sent");
         } else {
                 do_next();

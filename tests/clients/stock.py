@@ -10,8 +10,8 @@ it answers each with one such line:
     ["next"]                      what the daemon sends next, unasked: ["notification", METHOD, PARAMS], or ["request", METHOD, PARAMS],
                                   which the driver answers with PARAMS
 
-A test file has a driver and says what its library cannot (integers beyond a float's, a difference between text and bytes); what all of
-them must do is in Conversations.
+A test file has a driver and says what its library cannot (integers beyond a float's, a difference between text and bytes); what all
+of them must do is in Conversations, and in Called what those do that can be called.
 """
 
 import os
@@ -49,13 +49,22 @@ function Point:init(x, y) self.x, self.y = x, y end
 local Mirror = troupe.actor "Mirror"
 function Mirror.on:same(v) return v end
 function Mirror.on:kind(v) return math.type(v) or type(v) end
-function Mirror.on:bytes() local s = {} for i = 0, 255 do s[#s + 1] = string.char(i) end return troupe.bytes(table.concat(s)) end
+function Mirror.on:bytes()
+  local all = {}
+  for i = 0, 255 do all[i + 1] = string.char(i) end
+  return troupe.bytes(table.concat(all))
+end
 function Mirror.on:power(n) return 1 << n end
 function Mirror.on:text(n) return string.rep("x", n) end
 function Mirror.on:length(v) return #v end
 function Mirror.on:fail(why) error(why, 0) end
-function Mirror.on:unusual() return { me = troupe.me(), total = troupe.me().power, point = Point.new(1, 2), numbers = { [10] = "ten" } } end
-function Mirror.async:asks(whom, ...) return troupe.await(troupe.ask(whom.anything, ...)) end
+function Mirror.on:unusual()
+  return { me = troupe.me(), total = troupe.me().power, point = Point.new(1, 2), numbers = { [10] = "ten" } }
+end
+function Mirror.async:asks(whom, what, ...)
+  local client = troupe.handle(whom)
+  troupe.send(client.answered, troupe.await(troupe.ask(client[what], ...)))
+end
 """,
 }
 
@@ -146,7 +155,7 @@ def need_success(why, *command, **options):
         raise unittest.SkipTest(f"{why}: {command[0]} does not end") from None
     if done.returncode:
         said = " ".join(done.stdout.decode(errors="replace").split())
-        raise unittest.SkipTest(f"{why}: {said[-300:]}" if said else why)
+        raise unittest.SkipTest(f"{why}: {said[:300]}" if said else why)
 
 
 def npm(case, *packages):
@@ -155,7 +164,7 @@ def npm(case, *packages):
     folder = tempfile.mkdtemp(prefix="troupe-test-")
     case.addClassCleanup(shutil.rmtree, folder)
     need_success(f"npm cannot install {' '.join(packages)}", "npm", "install", "--prefix", folder, "--cache", f"{folder}/cache",
-                 "--before", NPM_BEFORE, "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier",
+                 "--before", NPM_BEFORE, "--ignore-scripts", "--loglevel", "error", "--no-audit", "--no-fund", "--no-update-notifier",
                  "--fetch-timeout", 20_000, "--fetch-retries", 1, *packages)
     return {"NODE_PATH": f"{folder}/node_modules"}
 
@@ -180,7 +189,6 @@ class Conversations:
     smallest, largest = -2**63, 2**63 - 1
     packs_as_others = ()    # integers between those that it sends as others
     bytes_are_text = False
-    serves = True       # it takes requests and notifications too
 
     @classmethod
     def command(cls, socket):
@@ -208,8 +216,15 @@ class Conversations:
     def notify(self, method, *params):
         self.assertEqual(self.client.do("notify", method, params), ["sent"])
 
-    def next(self):
-        return self.client.do("next")
+    def chosen(self, name):
+        """The options that let the daemon call the client by a name."""
+        return {"method": name}
+
+    def expect(self, kind, name):
+        """The params of what the daemon sends next, unasked, which must be this kind by this name."""
+        *what, params = self.client.do("next")
+        self.assertEqual(what, [kind, name])
+        return params
 
     def refusal(self, *request):
         """The text of the error that a request is answered with."""
@@ -287,3 +302,26 @@ class Conversations:
         mirror = self.request("spawn", "mirror", [])
         self.assertEqual(self.request("ask", mirror, "unusual", []), {
             "me": mirror, "total": [mirror, "power"], "point": {"x": 1, "y": 2}, "numbers": {"10": "ten"}})
+
+
+class Called:
+    """What a client that can be called must be able to do besides, as a mixin for one with Conversations."""
+
+    def test_an_outcome_that_comes_later(self):
+        mirror = self.request("spawn", "mirror", [])
+        self.assertIsNone(self.request("ask", mirror, "same", ["yes"], {"reply": self.chosen("Outcome")}))
+        self.assertEqual(self.expect("notification", "Outcome"), [None, "yes"])
+        self.assertIsNone(self.request("ask", mirror, "fail", ["no"], {"reply": self.chosen("Outcome")}))
+        error, result = self.expect("notification", "Outcome")
+        self.assertRegex(error[1], r"^fault: no \(ran: yes\)$")
+        self.assertIsNone(result)
+
+    def test_asked_by_an_actor(self):
+        handle = self.request("listen", self.chosen("Message"))
+        self.assertRegex(handle, "^actor:[0-9a-f]{32}$")
+        mirror = self.request("spawn", "mirror", [])
+        question = ["question", 1, 2.5, "three", [4], {"five": 5}]
+        self.request("send", mirror, "asks", [handle, *question])
+        self.assertEqual(self.expect("request", "Message"), question)
+        # The client answered with what it was asked.
+        self.assertEqual(self.expect("notification", "Message"), ["answered", question])

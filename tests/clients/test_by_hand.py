@@ -133,7 +133,8 @@ class Perl(ByHand, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         stock.need("perl")
-        stock.need_success("libdata-messagepack-stream-perl is not installed", "perl", "-MData::MessagePack", "-MData::MessagePack::Stream", "-e", "1")
+        stock.need_success("libdata-messagepack-stream-perl is not installed",
+                           "perl", "-MData::MessagePack", "-MData::MessagePack::Stream", "-e", "1")
 
 
 class Php(ByHand, unittest.TestCase):

@@ -7,8 +7,6 @@ import stock
 
 
 class GoNetRpc(stock.Conversations, unittest.TestCase):
-    serves = False
-
     @classmethod
     def setUpClass(cls):
         cls.program = stock.go_program(cls, stock.HERE / "net_rpc.go", "github.com/ugorji/go/codec")

@@ -11,7 +11,7 @@ import harness
 import stock
 
 
-class Libmpack(stock.Conversations, unittest.TestCase):
+class Libmpack(stock.Called, stock.Conversations, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         stock.need("pkg-config", "cc")

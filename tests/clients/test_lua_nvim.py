@@ -6,7 +6,7 @@ import unittest
 import stock
 
 
-class LuaNvim(stock.Conversations, unittest.TestCase):
+class LuaNvim(stock.Called, stock.Conversations, unittest.TestCase):
     # A number of Lua 5.1 is a float, and a string has no encoding.
     smallest, largest = -2**53, 2**53
     bytes_are_text = True

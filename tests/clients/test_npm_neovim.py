@@ -6,7 +6,7 @@ import unittest
 import stock
 
 
-class NpmNeovim(stock.Conversations, unittest.TestCase):
+class NpmNeovim(stock.Called, stock.Conversations, unittest.TestCase):
     # A number of JavaScript is a float.
     smallest, largest = -(2**53 - 1), 2**53 - 1
 

@@ -7,7 +7,7 @@ import unittest
 import stock
 
 
-class Pynvim(stock.Conversations, unittest.TestCase):
+class Pynvim(stock.Called, stock.Conversations, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         stock.need_success("python3-pynvim is not installed", sys.executable, "-c", "import pynvim")

@@ -6,7 +6,7 @@ import unittest
 import stock
 
 
-class RubyNeovim(stock.Conversations, unittest.TestCase):
+class RubyNeovim(stock.Called, stock.Conversations, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         stock.need("ruby")

@@ -7,7 +7,7 @@ import re
 import unittest
 
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
-SUFFIXES = (".c", ".h", ".py", ".lua", ".go", ".js", ".php", ".pl", ".rb")
+SUFFIXES = (".c", ".h", ".py", ".lua", ".go", ".js", ".php", ".pl", ".rb", ".vim")
 
 
 class Makefile(unittest.TestCase):
