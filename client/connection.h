@@ -20,17 +20,31 @@
 #define TR_MUST_CHECK __attribute__((warn_unused_result))
 
 /*
- * One connection. It lives in three stages: connecting (only with TROUPE_NONBLOCK, while the daemon's backlog is
- * full), open, and over, which it stays. What the program may still be owed when it is over lies in `table` and
- * `answered` until troupe_process() or troupe_free() has run every callback.
+ * One connection. Its stages are: connecting (while the daemon's backlog is full), open, and over,
+ * which it stays; with TROUPE_RECONNECT it is apart instead, and comes back. What the program may still be owed when it
+ * has ended lies in `answered` until troupe_process() or troupe_free() has run every callback.
  */
 struct troupe {
-        int fd;    /* -1 once it is over */
+        int fd;    /* -1 while it is apart, and once it is over */
+        unsigned int flags;
         pid_t pid; /* of the process that connected */
         struct sockaddr_un address;
         bool connecting;
         bool freed;         /* troupe_free() was called inside a callback: released when the last one has returned */
         unsigned int depth; /* callbacks that are running now, or about to */
+
+        bool apart;          /* TROUPE_RECONNECT: there is no connection, and there is to be one */
+        int64_t retry_at_ms; /* when to try */
+        int retry_after_ms;  /* how long to wait after the next end */
+
+        bool is_greeted;        /* all that the connection begins with is written: */
+        uint32_t greeting_left; /* so many of those requests are not answered */
+        bool is_restoring;      /* the program is told when they are */
+        bool tell_lost;
+        bool tell_restored;
+        troupe_link_callback *link_callback;
+        void *link_userdata;
+        char handle[TROUPE_HANDLE_SIZE]; /* that it listens under; "" where it does not */
 
         struct tr_output output;
         struct tr_input input;
@@ -51,21 +65,26 @@ struct troupe {
         bool room_wanted;
 
         struct tr_failure failure;  /* what troupe_error() answers */
-        struct tr_failure end;      /* why it is over, where the daemon said why */
         struct troupe_value answer; /* of the last call that waited */
 };
 
 /* What every call begins with: 0, -ECHILD, or -ENOTCONN. Forgets the last error. */
 TR_MUST_CHECK int tr_connection_check(struct troupe *troupe);
-/* It is over from here on: closes the descriptor. */
-void tr_connection_end(struct troupe *troupe);
+/* It has ended, with it all that was asked (see tr_dispatch_lose_all): from here on it is over or, where it restores
+ * itself and this is not for good, apart. */
+void tr_connection_end(struct troupe *troupe, const struct troupe_value *why, bool for_good);
 /* Frees it with everything that is in it; runs nothing. */
 void tr_connection_release(struct troupe *troupe);
 static inline bool tr_connection_is_over(const struct troupe *troupe) {
-        return troupe->fd < 0;
+        return troupe->fd < 0 && !troupe->apart;
 }
+static inline bool tr_connection_is_open(const struct troupe *troupe) {
+        return troupe->fd >= 0 && !troupe->connecting;
+}
+/* The daemon is there, and wants it: the next time that it ends there is no reason to be slow. */
+void tr_connection_is_good(struct troupe *troupe);
 
-/* Tries again to connect, where that is not done. */
+/* Tries again to connect, where that is not done and it is time. */
 void tr_connection_advance(struct troupe *troupe);
 /* Writes what the socket takes now. */
 void tr_connection_flush(struct troupe *troupe);

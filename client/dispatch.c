@@ -2,8 +2,7 @@
 /*
  * From bytes to callbacks.
  *
- * Every request leaves the table exactly once: when its answer is read, when the connection is over, or when it is
- * freed. Whoever took it out runs its callback or keeps it, and that is what makes each callback run exactly once. A
+ * Every request leaves the table exactly once: when its answer is read, or when the connection has ended. Whoever took it out runs its callback or keeps it, and that is what makes each callback run exactly once. A
  * callback may do anything that does not wait, the connection's end included, so after each of them nothing is
  * assumed: the loop looks at the connection again, and its memory is held by tr_dispatch_enter().
  */
@@ -12,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "client/greeting.h"
 #include "proto/value.h"
 
 void tr_dispatch_enter(struct troupe *troupe) {
@@ -24,12 +24,6 @@ bool tr_dispatch_leave(struct troupe *troupe) {
                 return true;
         tr_connection_release(troupe);
         return false;
-}
-
-static void set_end_failure(struct troupe *troupe) {
-        if (troupe->end.is_set && !tr_failure_copy(&troupe->failure, &troupe->end))
-                return;
-        tr_failure_say(&troupe->failure, TR_CODE_DISCONNECTED, "the connection to the daemon broke");
 }
 
 /* Runs the library's own part of a request's end. */
@@ -61,6 +55,22 @@ static void keep(struct troupe *troupe, struct troupe_pending *pending, bool fai
         pending->order = tr_connection_order(troupe);
         if (pending->waiter == TR_WAITER_CALLBACK)
                 tr_pending_queue_append(&troupe->answered, pending);
+}
+
+/* What nobody answers any more. Only a connection that restores itself goes on, so that a program can do again what was
+ * never sent. */
+static void lose(struct troupe *troupe, struct troupe_pending *take_pending) {
+        bool is_sent = take_pending->sent_at <= tr_output_written(&troupe->output);
+
+        if (take_pending->waiter != TR_WAITER_CALL && !take_pending->callback) {
+                tr_pending_free(take_pending);
+                return;
+        }
+        take_pending->answered = take_pending->lost = true;
+        take_pending->may_have_run = is_sent || !(troupe->flags & TROUPE_RECONNECT);
+        take_pending->order = tr_connection_order(troupe);
+        if (take_pending->waiter == TR_WAITER_CALLBACK)
+                tr_pending_queue_append(&troupe->answered, take_pending);
 }
 
 static int result_of(struct troupe *troupe, bool failed, const struct troupe_value *value) {
@@ -118,6 +128,18 @@ static void on_refused(struct troupe *troupe, enum tr_dispatch how, const struct
         tr_writer_deinit(&error);
 }
 
+void tr_dispatch_lose_all(struct troupe *troupe, const struct troupe_value *why) {
+        struct troupe_pending *pending;
+
+        while ((pending = tr_pending_table_pop(&troupe->table))) {
+                run_hook(troupe, pending, TR_OUTCOME_LOST, NULL);
+                if (why)
+                        answer(troupe, pending, TR_DISPATCH_KEEP, true, why);
+                else
+                        lose(troupe, pending);
+        }
+}
+
 /* 0, or why it must be dealt with again. */
 static int on_frame(struct troupe *troupe, enum tr_dispatch how, const struct tr_frame *frame) {
         struct tr_input *input = &troupe->input;
@@ -136,7 +158,7 @@ static int deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
         struct tr_input *input = &troupe->input;
         int r;
 
-        while (!tr_connection_is_over(troupe) && input->end > input->begin) {
+        while (tr_connection_is_open(troupe) && input->end > input->begin) {
                 size_t bytes = input->end - input->begin;
                 struct tr_refusal refusal;
                 struct tr_frame frame;
@@ -158,7 +180,7 @@ static int deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
                         tr_input_drop(input, tr_scanner_consumed(&troupe->scanner, bytes));
                         return 0;
                 case TR_SCAN_BAD:
-                        tr_connection_end(troupe);
+                        tr_connection_end(troupe, NULL, false);
                         return 0;
                 }
         }
@@ -168,7 +190,7 @@ static int deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
 int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait) {
         int r, filled = TR_INPUT_FULL;
 
-        if (tr_connection_is_over(troupe) || troupe->connecting)
+        if (!tr_connection_is_open(troupe))
                 return 0;
         if (!troupe->stalled) {
                 filled = tr_input_fill(&troupe->input, troupe->fd, wait);
@@ -177,7 +199,7 @@ int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait) {
                 if (filled == -ENOMEM)
                         return filled;
                 if (filled < 0 || filled == TR_INPUT_END) {
-                        tr_connection_end(troupe);
+                        tr_connection_end(troupe, NULL, false);
                         return 0;
                 }
         }
@@ -188,16 +210,26 @@ int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait) {
         return r ? r : filled == TR_INPUT_FULL;
 }
 
-static void settle_request(struct troupe *troupe, struct troupe_pending *take_pending) {
-        int result = take_pending->result ? take_pending->result
-                                          : result_of(troupe, take_pending->failed, &take_pending->answer);
+/* What became of a request that was kept, with the error set where there is one. */
+static int kept_result(struct troupe *troupe, const struct troupe_pending *pending) {
+        if (pending->lost) {
+                tr_failure_say(&troupe->failure, TR_CODE_DISCONNECTED,
+                               pending->may_have_run ? "the connection to the daemon broke"
+                                                     : "the connection to the daemon broke before this was sent");
+                if (!pending->may_have_run)
+                        troupe->failure.error.ran = TROUPE_RAN_NO;
+                return -EREMOTEIO;
+        }
+        return pending->result ? pending->result : result_of(troupe, pending->failed, &pending->answer);
+}
 
-        run(troupe, take_pending, result, &take_pending->answer);
+static void settle_request(struct troupe *troupe, struct troupe_pending *take_pending) {
+        run(troupe, take_pending, kept_result(troupe, take_pending), &take_pending->answer);
 }
 
 /* What was kept, in the order in which it came. What the daemon said of its own accord is for nobody once the
  * connection is being freed. */
-static int settle_kept(struct troupe *troupe) {
+int tr_dispatch_settle(struct troupe *troupe) {
         struct troupe_pending *pending;
         int r = 0;
 
@@ -211,35 +243,13 @@ static int settle_kept(struct troupe *troupe) {
         return r;
 }
 
-int tr_dispatch_settle(struct troupe *troupe) {
-        struct troupe_pending *pending;
-        int r = settle_kept(troupe);
-
-        while (!r && tr_connection_is_over(troupe) && (pending = tr_pending_table_pop(&troupe->table))) {
-                run_hook(troupe, pending, TR_OUTCOME_LOST, NULL);
-                set_end_failure(troupe);
-                run(troupe, pending, -EREMOTEIO, NULL);
-        }
-        return r;
-}
-
 int tr_dispatch_take(struct troupe *troupe, struct troupe_pending *take_pending) {
-        int r;
+        int r = kept_result(troupe, take_pending);
 
         troupe_value_free(&troupe->answer);
-        if (!take_pending->answered) {
-                (void)tr_pending_table_take(&troupe->table, take_pending->id);
-                run_hook(troupe, take_pending, TR_OUTCOME_LOST, NULL);
-                set_end_failure(troupe);
-                r = -EREMOTEIO;
-        } else if (take_pending->result) {
-                r = take_pending->result;
-        } else if (take_pending->failed) {
-                r = result_of(troupe, true, &take_pending->answer);
-        } else {
+        if (!r) {
                 troupe->answer = take_pending->answer;
                 take_pending->answer = (struct troupe_value){ 0 };
-                r = 0;
         }
         tr_pending_free(take_pending);
         return r;
@@ -279,6 +289,8 @@ int troupe_process(struct troupe *troupe, int revents) {
 
                 r = settled ? settled : r;
         }
+        if (r >= 0)
+                tr_greeting_tell(troupe);
         if (!tr_dispatch_leave(troupe) || (tr_connection_is_over(troupe) && r >= 0))
                 return -ENOTCONN;
         return r;

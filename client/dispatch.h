@@ -19,8 +19,11 @@ enum tr_dispatch {
  * much would be kept, with nothing lost. The connection may be over after. */
 TR_MUST_CHECK int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait);
 
-/* Runs the callbacks of what was kept and, where the connection is over, of all that nobody will answer any more. 0, or
- * -ENOMEM with the rest still kept. */
+/* The connection has ended: so has every request that is not answered, with the error that the daemon gave for that
+ * (NULL: none). Runs no callback. */
+void tr_dispatch_lose_all(struct troupe *troupe, const struct troupe_value *why);
+
+/* Runs the callbacks of what was kept. 0, or -ENOMEM with the rest still kept. */
 TR_MUST_CHECK int tr_dispatch_settle(struct troupe *troupe);
 
 /* Around everything that runs callbacks: a connection that one of them frees is released by the last leave, which
@@ -28,7 +31,7 @@ TR_MUST_CHECK int tr_dispatch_settle(struct troupe *troupe);
 void tr_dispatch_enter(struct troupe *troupe);
 bool tr_dispatch_leave(struct troupe *troupe);
 
-/* What became of a request that a call waits for, once it is answered or the connection is over: sets the error,
+/* What became of a request that a call waits for, once it is answered or lost: sets the error,
  * hands over the answer as the connection's own, and frees the request. */
 TR_MUST_CHECK int tr_dispatch_take(struct troupe *troupe, struct troupe_pending *take_pending);
 

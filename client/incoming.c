@@ -233,6 +233,20 @@ bool tr_incoming_is_full(const struct tr_incoming_queue *queue) {
         return queue->bytes >= KEPT_MAX_BYTES;
 }
 
+static size_t size_of(const struct tr_incoming *kept) {
+        return sizeof(*kept) + kept->frame.method.bytes + kept->frame.params.bytes;
+}
+
+static void push(struct tr_incoming_queue *queue, struct tr_incoming *kept) {
+        kept->next = NULL;
+        if (queue->last)
+                queue->last->next = kept;
+        else
+                queue->first = kept;
+        queue->last = kept;
+        queue->bytes += size_of(kept);
+}
+
 int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame) {
         struct tr_incoming_queue *queue = &troupe->kept;
         size_t bytes = frame->method.bytes + frame->params.bytes;
@@ -247,12 +261,7 @@ int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame) {
         kept->frame.method.data = memcpy(kept->bytes, frame->method.data, frame->method.bytes);
         kept->frame.params.data =
                 memcpy(kept->bytes + frame->method.bytes, frame->params.data, frame->params.bytes);
-        if (queue->last)
-                queue->last->next = kept;
-        else
-                queue->first = kept;
-        queue->last = kept;
-        queue->bytes += sizeof(*kept) + bytes;
+        push(queue, kept);
         return 0;
 }
 
@@ -268,7 +277,7 @@ static struct tr_incoming *pop(struct tr_incoming_queue *queue) {
         queue->first = kept->next;
         if (!queue->first)
                 queue->last = NULL;
-        queue->bytes -= sizeof(*kept) + kept->frame.method.bytes + kept->frame.params.bytes;
+        queue->bytes -= size_of(kept);
         return kept;
 }
 
@@ -277,7 +286,7 @@ static void put_back(struct tr_incoming_queue *queue, struct tr_incoming *kept) 
         queue->first = kept;
         if (!queue->last)
                 queue->last = kept;
-        queue->bytes += sizeof(*kept) + kept->frame.method.bytes + kept->frame.params.bytes;
+        queue->bytes += size_of(kept);
 }
 
 int tr_incoming_run_kept(struct troupe *troupe) {
@@ -289,6 +298,17 @@ int tr_incoming_run_kept(struct troupe *troupe) {
         else
                 free(kept);
         return r;
+}
+
+void tr_incoming_lose_requests(struct tr_incoming_queue *queue) {
+        struct tr_incoming_queue all = *queue;
+
+        *queue = (struct tr_incoming_queue){ 0 };
+        for (struct tr_incoming *kept; (kept = pop(&all));)
+                if (kept->frame.type == TR_FRAME_REQUEST)
+                        free(kept);
+                else
+                        push(queue, kept);
 }
 
 void tr_incoming_deinit(struct tr_incoming_queue *queue) {

@@ -36,6 +36,8 @@ bool tr_incoming_is_full(const struct tr_incoming_queue *queue);
 uint64_t tr_incoming_order(const struct tr_incoming_queue *queue);
 /* Runs the oldest. 0 or -ENOMEM with nothing done. */
 __attribute__((warn_unused_result)) int tr_incoming_run_kept(struct troupe *troupe);
+/* Nobody waits for answers to what was asked: forgets it, and keeps what was told. */
+void tr_incoming_lose_requests(struct tr_incoming_queue *queue);
 void tr_incoming_deinit(struct tr_incoming_queue *queue);
 
 #endif

@@ -40,9 +40,12 @@ struct troupe_pending {
         void *userdata;
         tr_pending_hook *hook; /* may be NULL */
         void *subject;         /* the hook's */
+        uint64_t sent_at;      /* when the output has written so much (tr_output_position()), it is sent */
 
         /* Set when the answer had to be kept, because nobody could take it at once. */
         bool answered;
+        bool lost;                  /* nobody has answered, and nobody will: */
+        bool may_have_run;          /* it was sent */
         uint64_t order;             /* tr_connection_order() of then */
         bool failed;                /* `answer` is the error as the daemon said it */
         int result;                 /* 0, or why there is neither */

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "client/dispatch.h"
+#include "client/greeting.h"
 #include "client/params.h"
-#include "proto/limits.h"
 
 /* With this much in the output it is written at once. */
 #define FLUSH_BYTES (64u << 10)
@@ -59,12 +59,31 @@ static void take_back(struct tr_request *request) {
                 tr_pending_free(tr_pending_table_take(&request->troupe->table, request->pending->id));
 }
 
+/* Writes it as far as its params. */
+static int begin(struct tr_request *ret_request, struct troupe *troupe, const char *method, enum tr_request_mode mode) {
+        struct tr_request request = { .troupe = troupe, .out = &troupe->output.bytes, .start = troupe->output.bytes.len };
+
+        if (mode != TR_REQUEST_NOTIFY) {
+                int r = add_pending(&request, mode);
+
+                if (r)
+                        return r;
+        }
+        tr_write_array(request.out, request.pending ? 4 : 3);
+        tr_write_int(request.out, request.pending ? TR_FRAME_REQUEST : TR_FRAME_NOTIFICATION);
+        if (request.pending)
+                tr_write_int(request.out, request.pending->id);
+        tr_write_text(request.out, method);
+        request.params = request.out->len;
+        *ret_request = request;
+        return 0;
+}
+
 int tr_request_begin(struct tr_request *ret_request, struct troupe *troupe, const char *method,
                      enum tr_request_mode mode) {
-        struct tr_request request = { .troupe = troupe };
         int r;
 
-        *ret_request = request;
+        *ret_request = (struct tr_request){ .troupe = troupe };
         r = tr_connection_check(troupe);
         if (r)
                 return r;
@@ -82,21 +101,13 @@ int tr_request_begin(struct tr_request *ret_request, struct troupe *troupe, cons
                 troupe->room_wanted = true;
                 return -ENOBUFS;
         }
+        r = tr_greeting_write(troupe);
+        return r ? r : begin(ret_request, troupe, method, mode);
+}
 
-        request.out = &troupe->output.bytes;
-        request.start = request.out->len;
-        if (mode != TR_REQUEST_NOTIFY) {
-                r = add_pending(&request, mode);
-                if (r)
-                        return r;
-        }
-        tr_write_array(request.out, request.pending ? 4 : 3);
-        tr_write_int(request.out, request.pending ? TR_FRAME_REQUEST : TR_FRAME_NOTIFICATION);
-        if (request.pending)
-                tr_write_int(request.out, request.pending->id);
-        tr_write_text(request.out, method);
-        *ret_request = request;
-        return 0;
+int tr_request_begin_own(struct tr_request *ret_request, struct troupe *troupe, const char *method) {
+        *ret_request = (struct tr_request){ .troupe = troupe };
+        return begin(ret_request, troupe, method, TR_REQUEST_POST);
 }
 
 /* What all endings have in common. */
@@ -105,6 +116,8 @@ static int commit(struct tr_request *request, int r) {
                 r = tr_writer_error(request->out);
         if (r)
                 take_back(request);
+        else if (request->pending)
+                request->pending->sent_at = tr_output_position(&request->troupe->output);
         return r;
 }
 
@@ -116,7 +129,7 @@ int tr_request_call(struct tr_request *request, int r, struct troupe_value *ret_
         if (r)
                 return r;
         tr_connection_flush(troupe);
-        while (!pending->answered && !tr_connection_is_over(troupe)) {
+        while (!pending->answered) {
                 r = tr_connection_wait(troupe);
                 if (r && !pending->answered)
                         return give_up(pending, r);
@@ -149,57 +162,6 @@ int tr_request_notify(struct tr_request *request, int r) {
         r = commit(request, r);
         if (!r)
                 tr_request_flush_much(request->troupe);
-        return r;
-}
-
-/* A member of an answer's map that is a number above 0; else 0. */
-static int64_t limit_of(const struct troupe_value *limits, const char *name) {
-        struct troupe_value value;
-        int64_t limit;
-
-        return troupe_value_get(limits, name, &value) || troupe_value_int(&value, &limit) || limit < 0 ? 0 : limit;
-}
-
-/* A daemon that does not want this connection (it has too many, or speaks another protocol) says so here, and that is
- * what becomes of everything else that was asked of it. */
-static void on_greeted(struct troupe *troupe, struct troupe_pending *pending, enum tr_outcome outcome,
-                       const struct troupe_value *value) {
-        struct troupe_value limits;
-        int64_t requests, frame_bytes;
-
-        if (outcome == TR_OUTCOME_REFUSED && !tr_failure_read(&troupe->end, value->data, value->size))
-                tr_connection_end(troupe);
-        if (outcome != TR_OUTCOME_ANSWERED || troupe_value_get(value, "limits", &limits))
-                return;
-        requests = limit_of(&limits, "requests");
-        if (requests > 0 && requests < UINT32_MAX)
-                troupe->daemon_requests_max = requests;
-        frame_bytes = limit_of(&limits, "frame");
-        if (frame_bytes > TR_FRAME_DEFAULT)
-                troupe->scanner.frame_max = frame_bytes;
-}
-
-static void write_greeting(struct tr_writer *out) {
-        tr_write_array(out, 1);
-        tr_write_map(out, 3);
-        tr_write_text(out, "protocol");
-        tr_write_int(out, TR_PROTOCOL_VERSION);
-        tr_write_text(out, "errors");
-        tr_write_text(out, "map");
-        tr_write_text(out, "values");
-        tr_write_text(out, "typed");
-}
-
-int tr_request_greet(struct troupe *troupe) {
-        struct tr_request request;
-        int r;
-
-        r = tr_request_begin(&request, troupe, "hello", TR_REQUEST_POST);
-        if (!r)
-                write_greeting(request.out);
-        r = tr_request_post(&request, r, NULL, NULL, NULL);
-        if (!r)
-                request.pending->hook = on_greeted;
         return r;
 }
 

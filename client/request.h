@@ -20,7 +20,8 @@
 struct tr_request {
         struct troupe *troupe;
         struct tr_writer *out;
-        size_t start;                   /* where it begins in the output */
+        size_t start;                   /* where it begins in the output, */
+        size_t params;                  /* and where its params do */
         struct troupe_pending *pending; /* NULL: a notification, or it was not begun */
 };
 
@@ -33,6 +34,9 @@ enum tr_request_mode {
 TR_MUST_CHECK int tr_request_begin(struct tr_request *ret_request, struct troupe *troupe, const char *method,
                                    enum tr_request_mode mode);
 
+/* A request of the library's own, which nothing but lack of memory keeps from being sent. Ends with tr_request_post(). */
+TR_MUST_CHECK int tr_request_begin_own(struct tr_request *ret_request, struct troupe *troupe, const char *method);
+
 /* `r` is what became of writing the params: where it is not 0 nothing is sent, and it is the answer. */
 
 /* Sends it and waits. *ret_answer (may be NULL) is the connection's. */
@@ -43,8 +47,5 @@ int tr_request_notify(struct tr_request *request, int r);
 
 /* Writes what is queued where it is much; else it is left for troupe_process(). */
 void tr_request_flush_much(struct troupe *troupe);
-
-/* The hello with which every connection begins: typed values, errors as maps. */
-TR_MUST_CHECK int tr_request_greet(struct troupe *troupe);
 
 #endif

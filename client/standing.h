@@ -6,15 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/failure.h"
+#include "client/pending.h"
 #include "client/troupe.h"
 
 struct tr_request;
 
 /*
- * What a connection and its daemon have agreed on, and what therefore comes without being asked for: each is a request
- * that goes on after its answer.
+ * What a connection and its daemon have agreed on, and what therefore goes on after the answer: each is a request, and
+ * is made again on every later connection.
  */
 enum tr_standing_kind {
+        TR_STANDING_HELLO,        /* the program's own, "" */
         TR_STANDING_SUBSCRIPTION, /* its name is the topic */
         TR_STANDING_LISTENER,     /* "" */
         TR_STANDING_SERVICE,      /* the component */
@@ -26,6 +29,7 @@ struct tr_standing {
         enum tr_standing_kind kind;
         bool is_end;    /* the request that ends one */
         bool is_agreed; /* the daemon has answered */
+        bool is_asked;  /* on the present connection */
         union {
                 troupe_event_callback *on_event;
                 troupe_message_callback *on_message;
@@ -33,6 +37,10 @@ struct tr_standing {
         };
         troupe_cancelled_callback *on_cancelled; /* may be NULL */
         void *userdata;
+        struct troupe_pending *pending; /* its request, until that ends */
+        struct tr_failure refusal;      /* why it could not be had again */
+        const uint8_t *params;          /* what it was asked for with: behind the name */
+        size_t params_bytes;
         char name[]; /* two of a kind never have one name: the later takes the earlier's place */
 };
 
@@ -47,10 +55,24 @@ struct tr_standing_list {
  * callbacks. It is in force once the daemon has agreed, and gone where it does not; what it replaces, or ends, is in
  * force until then. 0 or -ENOMEM.
  */
-__attribute__((warn_unused_result)) int tr_standing_add(struct tr_request *request, const struct tr_standing *like, const char *name);
+__attribute__((warn_unused_result)) int tr_standing_add(struct tr_request *request, const struct tr_standing *like,
+                                                        const char *name);
 /* The one that is in force; NULL where there is none. */
 const struct tr_standing *tr_standing_find(const struct troupe *troupe, enum tr_standing_kind kind, const char *name,
                                            size_t length);
+/* The method that asks for it. */
+const char *tr_standing_method(const struct tr_standing *standing);
+/* This request is about it. */
+void tr_standing_bind(struct tr_standing *standing, struct troupe_pending *pending);
+
+/* It was asked for on a new connection; where that was refused it is in force no more, and to be told of. */
+void tr_standing_answered_again(struct troupe *troupe, struct troupe_pending *pending, enum tr_outcome outcome,
+                                const struct troupe_value *value);
+bool tr_standing_has_refused(const struct tr_standing_list *list);
+/* Takes one of those out of the list, for tr_standing_free(); NULL where there is none. */
+struct tr_standing *tr_standing_take_refused(struct tr_standing_list *list);
+void tr_standing_free(struct tr_standing *standing);
+
 void tr_standing_deinit(struct tr_standing_list *list);
 
 #endif

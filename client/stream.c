@@ -37,16 +37,22 @@ int tr_output_flush(struct tr_output *output, int fd) {
         }
 
         if (!tr_output_waiting(output)) {
-                tr_writer_reset(&output->bytes);
-                output->sent = 0;
-                if (output->bytes.cap > KEEP_BYTES)
-                        tr_writer_deinit(&output->bytes);
+                tr_output_drop(output);
         } else if (output->sent > output->bytes.len / 2) {
                 memmove(output->bytes.data, output->bytes.data + output->sent, tr_output_waiting(output));
                 output->bytes.len -= output->sent;
+                output->gone += output->sent;
                 output->sent = 0;
         }
         return 0;
+}
+
+void tr_output_drop(struct tr_output *output) {
+        output->gone += output->sent;
+        output->sent = 0;
+        tr_writer_reset(&output->bytes);
+        if (output->bytes.cap > KEEP_BYTES)
+                tr_writer_deinit(&output->bytes);
 }
 
 void tr_output_deinit(struct tr_output *output) {

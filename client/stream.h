@@ -17,16 +17,27 @@
 /* What the peer has not taken yet. Frames are written straight into it. Zeroed is empty. */
 struct tr_output {
         struct tr_writer bytes;
-        size_t sent; /* of them, from the beginning */
+        size_t sent;   /* of them, from the beginning */
+        uint64_t gone; /* bytes that were here before these */
 };
 
 static inline size_t tr_output_waiting(const struct tr_output *output) {
         return output->bytes.len - output->sent;
 }
 
+/* Of the output's end, and of what is written of it. */
+static inline uint64_t tr_output_position(const struct tr_output *output) {
+        return output->gone + output->bytes.len;
+}
+static inline uint64_t tr_output_written(const struct tr_output *output) {
+        return output->gone + output->sent;
+}
+
 /* Writes what the socket takes now. 0, also where something is left; or a negative errno, and the connection is no
  * good. */
 __attribute__((warn_unused_result)) int tr_output_flush(struct tr_output *output, int fd);
+/* Forgets what is not written. */
+void tr_output_drop(struct tr_output *output);
 void tr_output_deinit(struct tr_output *output);
 
 /* What was read and is not dealt with: from `begin` to `end`. Zeroed is empty. */

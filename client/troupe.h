@@ -69,6 +69,8 @@ const struct troupe_error *troupe_error(const struct troupe *troupe);
 
 /* A flag of troupe_connect(): never wait. The connection may not be there yet when it returns, and requests queue. */
 #define TROUPE_NONBLOCK 1u
+/* Another: a connection that breaks is made again. See "Restoring" below. */
+#define TROUPE_RECONNECT 2u
 
 /*
  * Connects to a daemon's socket, and says hello (typed values, errors as maps) without waiting for the answer.
@@ -77,13 +79,14 @@ const struct troupe_error *troupe_error(const struct troupe *troupe);
  * listens ($XDG_RUNTIME_DIR/troupe/troupe.sock), else the system's (/run/troupe/troupe.sock).
  *
  * 0 with *ret_troupe, which the caller gives to troupe_free(); or what socket() and connect() say (-ENOENT,
- * -ECONNREFUSED, -EACCES, ...), -ENAMETOOLONG, -EINVAL for unknown flags, with *ret_troupe untouched.
+ * -ECONNREFUSED, -EACCES, ...), -ENAMETOOLONG, -EINVAL for unknown flags, with *ret_troupe untouched. TROUPE_RECONNECT
+ * does not change that: somebody must listen the first time.
  */
 int troupe_connect(struct troupe **ret_troupe, const char *path, unsigned int flags);
 
 /*
  * Closes the connection. Every callback that has not run yet runs now: with its answer where that is here, else with
- * the error `disconnected` (ran: maybe). Allowed inside a callback; the connection must not be used after it. In a
+ * the error `disconnected` (ran: maybe; see "Restoring" for more). Allowed inside a callback; the connection must not be used after it. In a
  * child process it only closes. NULL is fine.
  */
 void troupe_free(struct troupe *troupe);
@@ -470,6 +473,40 @@ int troupe_withdraw_async(struct troupe *troupe, const char *component, troupe_c
 int troupe_reply(struct troupe_asked *asked, const char *format, ...);
 int troupe_refuse(struct troupe_asked *asked, const char *error, const char *format, ...);
 
+/* ---- Restoring -------------------------------------------------------------------------------------------------- */
+
+/*
+ * With TROUPE_RECONNECT a connection does not end when it breaks: the library connects again, to the same path, as soon
+ * as somebody listens there (it tries after 10 ms, then less and less often, at least every 2 s), from troupe_process()
+ * or inside a call that waits. Then it restores what was agreed on: the last troupe_hello(), subscriptions, listening
+ * and serving, each with its callback. What belongs to the daemon's side of a connection is not restored: the actors
+ * that it started are gone, with the names that they had, and listening has another handle (troupe_own_handle).
+ *
+ * No request is ever sent twice. One that was not answered when the connection broke ends with the error `disconnected`
+ * and says what is known of it: ran is `maybe`, or `no` where it was still queued here. What is asked while there is no
+ * connection waits for the next one, behind what is restored; a call that waits does that too, for as long as it takes.
+ *
+ * The program is told by a callback, which runs from troupe_process():
+ *   TROUPE_LINK_LOST      the connection broke; the callbacks of the requests that this has ended have run;
+ *   TROUPE_LINK_REFUSED   the daemon did not agree again to what `method` and `name` say ("subscribe" and the topic,
+ *                         "serve" and the component, "listen" and "", "hello" and ""): troupe_error() has why, and it
+ *                         is not asked for any more;
+ *   TROUPE_LINK_RESTORED  there is a connection again, with everything else restored.
+ * `method` and `name` are NULL but for the second. A daemon that refuses the library's own hello is tried again, unless
+ * what it says is that this library makes a mistake: then the connection is over.
+ */
+enum troupe_link {
+        TROUPE_LINK_LOST = 0,
+        TROUPE_LINK_REFUSED = 1,
+        TROUPE_LINK_RESTORED = 2
+};
+typedef void troupe_link_callback(struct troupe *troupe, enum troupe_link link, const char *method, const char *name,
+                                  void *userdata);
+/* NULL: not to be told. */
+int troupe_on_link(struct troupe *troupe, troupe_link_callback *callback, void *userdata);
+/* The handle that the connection listens under now. -ENOENT: it does not listen, or is not restored yet. */
+int troupe_own_handle(const struct troupe *troupe, char ret_handle[TROUPE_HANDLE_SIZE]);
+
 /* ---- In an event loop ------------------------------------------------------------------------------------------- */
 
 /*
@@ -477,7 +514,7 @@ int troupe_refuse(struct troupe_asked *asked, const char *error, const char *for
  * call on the connection, callbacks included: each of them may have changed.
  */
 
-/* The descriptor, which stays the connection's. -EAGAIN while it is not connected yet (TROUPE_NONBLOCK), -ENOTCONN
+/* The descriptor, which stays the connection's. -EAGAIN while it is not connected (yet, or just now), -ENOTCONN
  * once the connection is over: then there is none to wait for (poll(2) passes a negative one over). */
 int troupe_fd(const struct troupe *troupe);
 /* POLLIN, POLLOUT or both; 0 where nothing can come from the descriptor now. */

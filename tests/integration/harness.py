@@ -99,6 +99,16 @@ class Daemon:
         except ConnectionError:
             self.wait()
 
+    def kill(self):
+        """Kills it; after this nobody listens."""
+        self.process.kill()
+        self.wait()
+        os.unlink(self.socket)
+
+    def start_again(self):
+        """Another one in the place of one that was killed."""
+        self._start()
+
     def close(self, exit_code=0):
         try:
             self.wait_until_up()

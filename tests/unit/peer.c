@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,16 @@
 #include <unistd.h>
 
 void peer_init(struct peer *peer, int backlog) {
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-
         *peer = (struct peer){ .fd = -1 };
         strcpy(peer->directory, "/tmp/troupe-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(peer->directory));
         snprintf(peer->path, sizeof(peer->path), "%s/sock", peer->directory);
+        peer_listen(peer, backlog);
+}
+
+void peer_listen(struct peer *peer, int backlog) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+
         strcpy(address.sun_path, peer->path);
         peer->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_ge(peer->listen_fd, 0);
@@ -26,10 +31,16 @@ void peer_init(struct peer *peer, int backlog) {
         ck_assert_int_eq(listen(peer->listen_fd, backlog), 0);
 }
 
+void peer_unlisten(struct peer *peer) {
+        if (peer->listen_fd >= 0)
+                close(peer->listen_fd);
+        peer->listen_fd = -1;
+        unlink(peer->path);
+}
+
 void peer_deinit(struct peer *peer) {
         peer_close(peer);
-        close(peer->listen_fd);
-        unlink(peer->path);
+        peer_unlisten(peer);
         rmdir(peer->directory);
         free(peer->received);
 }
@@ -100,24 +111,36 @@ static void receive(struct peer *peer) {
         }
 }
 
-char *peer_heard(struct peer *peer) {
+static char *lines_of(struct peer *peer, bool with_hello) {
         struct troupe_walk all;
         struct troupe_value frame;
         char *heard = NULL, *text;
         size_t bytes;
         FILE *lines;
 
-        receive(peer);
         lines = open_memstream(&heard, &bytes);
         ck_assert_ptr_nonnull(lines);
         all = (struct troupe_walk){ peer->received, peer->received + peer->received_bytes, SIZE_MAX, 0 };
         while (all.at != all.end && troupe_walk_next(&all, NULL, &frame) > 0) {
                 ck_assert_int_eq(troupe_value_json(&frame, &text, NULL), 0);
-                if (!strstr(text, "\"hello\",[{\"protocol\""))
+                if (with_hello || !strstr(text, "\"hello\",[{\"protocol\""))
                         fprintf(lines, "%s\n", text);
                 free(text);
         }
         fclose(lines);
         peer->received_bytes = 0;
         return heard;
+}
+
+char *peer_heard(struct peer *peer) {
+        receive(peer);
+        return lines_of(peer, false);
+}
+
+char *peer_heard_all(struct peer *peer) {
+        struct pollfd poll_fd = { peer->fd, POLLIN, 0 };
+
+        ck_assert_int_eq(poll(&poll_fd, 1, -1), 1);
+        receive(peer);
+        return lines_of(peer, true);
 }

@@ -28,6 +28,9 @@ void peer_deinit(struct peer *peer);
 struct troupe *peer_connect(struct peer *peer, unsigned int flags, const char *limits);
 void peer_accept(struct peer *peer);
 void peer_close(struct peer *peer);
+/* Nobody listens at its path from here on; and again. */
+void peer_unlisten(struct peer *peer);
+void peer_listen(struct peer *peer, int backlog);
 
 void peer_write(struct peer *peer, const void *data, size_t bytes);
 /* A response whose error and result are JSON. */
@@ -38,5 +41,7 @@ void peer_request(struct peer *peer, uint32_t id, const char *method, const char
 
 /* All that the library has sent since the last time, a line of JSON for each frame, without its hello; for free(). */
 char *peer_heard(struct peer *peer);
+/* The same with it; waits until something has come. */
+char *peer_heard_all(struct peer *peer);
 
 #endif

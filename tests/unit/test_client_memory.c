@@ -243,5 +243,84 @@ START_TEST(no_ask_is_lost) {
 }
 END_TEST
 
+static void count_link(struct troupe *troupe, enum troupe_link link, const char *method, const char *name,
+                       void *userdata) {
+        int *links = userdata;
+
+        links[link]++;
+}
+
+/* Until the library has connected again. */
+static void come_back(struct peer *peer, struct troupe *t) {
+        struct pollfd listener = { peer->listen_fd, POLLIN, 0 };
+
+        while (!poll(&listener, 1, 0)) {
+                (void)!poll(NULL, 0, troupe_timeout_ms(t));
+                while (troupe_process(t, 0) == -ENOMEM)
+                        ;
+        }
+}
+
+START_TEST(what_was_agreed_on_is_restored_all_the_same) {
+        const struct troupe_hello_options hello = { .size = sizeof(hello), .client = "test" };
+        struct peer peer;
+        struct troupe *t;
+        char *heard;
+        bool has_failed;
+        long n = 0;
+
+        peer_init(&peer, 64);
+        do {
+                struct count seen = { 0 };
+                int links[3] = { 0 }, events = 0, sent;
+
+                t = peer_connect(&peer, TROUPE_RECONNECT, "{}");
+                ck_assert_int_eq(troupe_on_link(t, count_link, links), 0);
+                peer_answer(&peer, 1, "null", "null");
+                ck_assert_int_eq(troupe_hello(t, &hello, NULL), 0);
+                peer_answer(&peer, 2, "null", "null");
+                ck_assert_int_eq(troupe_subscribe(t, "log", NULL, count_event, &events), 0);
+                peer_close(&peer);
+                failing_arm(++n);
+                sent = !troupe_request_async(t, "lost", count, &seen, NULL, "s", "text");
+                while (troupe_process(t, POLLIN) == -ENOMEM)
+                        ;
+                while (troupe_request_async(t, "kept", count, &seen, NULL, "s", "text") == -ENOMEM)
+                        ;
+                come_back(&peer, t);
+                while (troupe_process(t, 0) == -ENOMEM)
+                        ;
+                failing_arm(0);
+                peer_accept(&peer);
+                heard = peer_heard_all(&peer);
+                ck_assert_ptr_nonnull(strstr(heard, "\"subscribe\",[\"log\"]]\n"));
+                ck_assert_ptr_nonnull(strstr(heard, "\"kept\",[\"text\"]]\n"));
+                ck_assert_ptr_null(strstr(heard, "lost"));
+                free(heard);
+                /* the library's hello, the program's, the subscription, and the request, whatever their ids are */
+                for (uint32_t id = 3; id < 12; id++)
+                        peer_answer(&peer, id, "null", "{}");
+                peer_notify(&peer, "event", "[\"log\", 1]");
+                has_failed = failing_hit();
+                failing_arm(n);
+                while (troupe_process(t, POLLIN) == -ENOMEM)
+                        ;
+                failing_arm(0);
+                has_failed |= failing_hit();
+                ck_assert_int_eq(links[TROUPE_LINK_LOST], 1);
+                ck_assert_int_eq(links[TROUPE_LINK_RESTORED], 1);
+                ck_assert_int_eq(links[TROUPE_LINK_REFUSED], 0);
+                ck_assert_int_eq(events, 1);
+                troupe_free(t);
+                ck_assert_int_eq(seen.times, sent + 1);
+                ck_assert_int_eq(seen.wrong, 0);
+                peer_close(&peer);
+        } while (has_failed);
+        ck_assert_int_gt(n, 5);
+        peer_deinit(&peer);
+}
+END_TEST
+
 suite_main("client_memory", connecting, packing_and_printing, a_call_that_waits, callbacks_run_once_all_the_same,
-           no_event_is_lost, no_ask_is_lost);
+           no_event_is_lost, no_ask_is_lost,
+           what_was_agreed_on_is_restored_all_the_same);
