@@ -15,6 +15,8 @@
 #define TR_NESTING_MAX 128
 /* Bytes of one frame unless configured otherwise (limits.frame). */
 #define TR_FRAME_DEFAULT (16u << 20)
+/* Bytes of an actor's heap at least: what a VM needs to begin with, and some. */
+#define TR_HEAP_MIN (64u << 10)
 /* Containers a frame adds around an argument: the frame, params, args. */
 #define TR_FRAME_WRAPPING 3
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes and times: digits, then at most one unit out of a table.
+ * Sizes and times: digits, then one unit out of a table.
  */
 #include "proto/quantity.h"
 
@@ -12,14 +12,12 @@ struct unit {
 };
 
 static const struct unit size_units[] = {
-        { "", 1 },
         { "K", UINT64_C(1) << 10 },
         { "M", UINT64_C(1) << 20 },
         { "G", UINT64_C(1) << 30 },
 };
 
 static const struct unit duration_units[] = {
-        { "", 1 },
         { "ms", 1 },
         { "s", 1000 },
         { "m", 60 * 1000 },

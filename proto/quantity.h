@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 /*
- * Sizes and times as people write them, alike in Lua, JSON, commands and on the
- * socket: whole decimal numbers, bare (bytes, milliseconds) or with a unit.
+ * Sizes and times as text, alike in Lua, JSON, commands and on the socket: whole
+ * decimal numbers with a unit. (Bytes and milliseconds are numbers, and no text.)
  * Anything else, and what a uint64_t cannot hold, is refused: false, with the
  * output untouched.
  */
 
-/* "4096", "64K", "16M", "1G": powers of 1024. */
+/* "64K", "16M", "1G": powers of 1024. */
 bool tr_size_parse(const char *text, size_t len, uint64_t *ret_bytes);
 
-/* "1500", "200ms", "30s", "5m", "12h", "7d". */
+/* "200ms", "30s", "5m", "12h", "7d". */
 bool tr_duration_parse(const char *text, size_t len, uint64_t *ret_ms);
 
 #endif

@@ -7,7 +7,9 @@
  */
 #include "client/command/words.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/command/argument.h"
@@ -58,6 +60,15 @@ static int take_value(struct reader *reader, const char *name, const char *joine
         return 0;
 }
 
+/* Bytes, milliseconds or a count: what is a number elsewhere is digits among the words of a command. */
+static bool read_number(const char *value, uint64_t *ret_number) {
+        if (!*value || value[strspn(value, "0123456789")])
+                return false;
+        errno = 0;
+        *ret_number = strtoull(value, NULL, 10);
+        return errno == 0;
+}
+
 static int read_quantity(struct reader *reader, enum tr_option_type type, const char *name, const char *value,
                          uint64_t *ret_quantity) {
         static const char *const kinds[] = {
@@ -66,11 +77,11 @@ static int read_quantity(struct reader *reader, enum tr_option_type type, const 
                 [TR_OPTION_TIME] = "a time (milliseconds, or with ms, s, m, h or d)",
         };
         size_t len = strlen(value);
-        bool is_good = type == TR_OPTION_TIME ? tr_duration_parse(value, len, ret_quantity)
-                       : type == TR_OPTION_SIZE
-                               ? tr_size_parse(value, len, ret_quantity)
-                               : strspn(value, "0123456789") == len && tr_size_parse(value, len, ret_quantity);
+        bool is_good = read_number(value, ret_quantity);
 
+        if (!is_good && type != TR_OPTION_COUNT)
+                is_good = type == TR_OPTION_TIME ? tr_duration_parse(value, len, ret_quantity)
+                                                 : tr_size_parse(value, len, ret_quantity);
         if (!is_good || !*ret_quantity)
                 return tr_report_usage(reader->invocation, "%s %s: that is not %s", name, value, kinds[type]);
         return 0;

@@ -127,9 +127,10 @@ void tr_spawn_options_read(lua_State *L, int index, const char *function, struct
                 read_option(L, function, find_option(L, function, lua_gettop(L) - 1), options);
                 lua_pop(L, 1);
         }
-        if (options->actor.heap_bytes > system->limits.heap_max_bytes)
-                tr_script_raise(L, TR_CODE_BAD_REQUEST, "%s: the option `heap` is at most %llu bytes", function,
-                                (unsigned long long)system->limits.heap_max_bytes);
+        if (options->actor.heap_bytes && (options->actor.heap_bytes < TR_HEAP_MIN ||
+                                          options->actor.heap_bytes > system->limits.heap_max_bytes))
+                tr_script_raise(L, TR_CODE_BAD_REQUEST, "%s: the option `heap` is from %u to %llu bytes", function,
+                                TR_HEAP_MIN, (unsigned long long)system->limits.heap_max_bytes);
 }
 
 bool tr_spawn_options_is_marked(lua_State *L, int index) {

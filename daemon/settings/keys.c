@@ -17,7 +17,6 @@
 /* What 32-bit lengths of the wire can say. */
 #define FRAME_MAX UINT32_MAX
 /* The least that the standard library and ours fit in. */
-#define HEAP_MIN (64u << 10)
 #define SIZE_MAX_BYTES ((uint64_t)INT64_MAX)
 #define YEAR_MS (UINT64_C(365) * 24 * 60 * 60 * 1000)
 
@@ -42,7 +41,7 @@ static const struct tr_key actor_keys[] = {
         { "args", tr_read_args, 0 },
         { "name", tr_read_text, ACTOR_AT(name), .min = 1, .max = TR_NAME_MAX },
         { "publish", tr_read_name, ACTOR_AT(publish) },
-        { "heap", tr_read_size, ACTOR_AT(heap_bytes), .min = HEAP_MIN, .max = SIZE_MAX_BYTES },
+        { "heap", tr_read_size, ACTOR_AT(heap_bytes), .min = TR_HEAP_MIN, .max = SIZE_MAX_BYTES },
         { "mailbox", tr_read_count, ACTOR_AT(mailbox), .min = 1, .max = COUNT_MAX },
         { "mailbox_bytes", tr_read_size, ACTOR_AT(mailbox_bytes), .min = 1, .max = SIZE_MAX_BYTES },
         { "async", tr_read_count, ACTOR_AT(async), .min = 1, .max = COUNT_MAX },
@@ -64,7 +63,7 @@ static const struct tr_key pool_keys[] = {
         { "workers", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = 1024 },
         { "routing", tr_read_choice, TR_KEY_UNKEPT, .choices = routing_choices },
         { "queue", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = COUNT_MAX },
-        { "heap", tr_read_size, TR_KEY_UNKEPT, .min = HEAP_MIN, .max = SIZE_MAX_BYTES },
+        { "heap", tr_read_size, TR_KEY_UNKEPT, .min = TR_HEAP_MIN, .max = SIZE_MAX_BYTES },
         { "mailbox", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = COUNT_MAX },
         { "mailbox_bytes", tr_read_size, TR_KEY_UNKEPT, .min = 1, .max = SIZE_MAX_BYTES },
         { "async", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = COUNT_MAX },
@@ -96,8 +95,8 @@ static const struct tr_key limits_keys[] = {
         { "frame", tr_read_size, AT(limits.frame_bytes), .min = 64, .max = FRAME_MAX },
         { "output", tr_read_size, AT(limits.output_bytes), .min = 64, .max = SIZE_MAX_BYTES },
         { "stalled", tr_read_duration, AT(limits.stalled_ms), .min = 1, .max = YEAR_MS },
-        { "heap", tr_read_size, AT(limits.heap_bytes), .min = HEAP_MIN, .max = SIZE_MAX_BYTES },
-        { "heap_max", tr_read_size, AT(limits.heap_max_bytes), .min = HEAP_MIN, .max = SIZE_MAX_BYTES },
+        { "heap", tr_read_size, AT(limits.heap_bytes), .min = TR_HEAP_MIN, .max = SIZE_MAX_BYTES },
+        { "heap_max", tr_read_size, AT(limits.heap_max_bytes), .min = TR_HEAP_MIN, .max = SIZE_MAX_BYTES },
         { "mailbox", tr_read_count, AT(limits.mailbox), .min = 1, .max = COUNT_MAX },
         { "mailbox_bytes", tr_read_size, AT(limits.mailbox_bytes), .min = 1, .max = SIZE_MAX_BYTES },
         { "async", tr_read_count, AT(limits.async), .min = 1, .max = COUNT_MAX },

@@ -145,16 +145,34 @@ class Spawning(Protocol):
         self.assertEqual(self.request("ask", self.request("spawn", "two:B", []), "name", []), "B")
 
     def test_bad_options_are_refused_by_name(self):
-        for options, name in (({"heap": 0}, "heap"), ({"heap": "2G"}, "heap"), ({"mailbox": -1}, "mailbox"), ({"async": "many"}, "async"),
+        for options, name in (({"heap": 0}, "heap"), ({"heap": "2G"}, "heap"), ({"heap": 1000}, "heap"), ({"heap": 65535}, "heap"),
+                              ({"heap": "1000000"}, "heap"), ({"heap": "1MB"}, "heap"), ({"heap": 1e6 + 0.5}, "heap"), ({"mailbox": -1}, "mailbox"), ({"async": "many"}, "async"),
                               ({"publish": "a/b"}, "publish"), ({"name": "a\nb"}, "name"), ({"detach": 1}, "detach"),
                               ({"if_absent": True}, "if_absent"), ({"color": "red"}, "color")):
             with self.subTest(options):
                 self.assertEqual(self.refusal("spawn", "worker", [], options), ("bad-request", "no"))
                 self.assertIn(name, self.error.message)
         self.assertEqual(self.request("ask", self.request("spawn", "worker", [], []), "bump", []), 1)
+        # The smallest heap is enough to begin with; an integral float is an integer.
+        self.request("spawn", "two:A", [], {"heap": 65536.0})
+
+    def test_times_are_milliseconds_or_text_with_a_unit(self):
+        worker = self.request("spawn", "worker", [])
+        for timeout in (0, -1, 0.5, "1500", "1 s", "1S", "-1s", "0s", "", True, [1], float("nan")):
+            with self.subTest(timeout):
+                self.assertEqual(self.refusal("ask", worker, "bump", [], {"timeout": timeout}), ("bad-request", "no"))
+                self.assertIn("timeout", self.error.message)
+                self.assertEqual(self.refusal("hello", {"timeout": timeout}), ("bad-request", "no"))
+                self.assertEqual(self.refusal("stop", worker, {"within": timeout}), ("bad-request", "no"))
+        for timeout in (60000, 60000.0, "60000ms", "60s", "1m", "1h", "1d", b"60s", None, 2**62):
+            with self.subTest(timeout):
+                self.request("ask", worker, "bump", [], {"timeout": timeout})
 
     def test_a_name_is_held_once(self):
         first = self.request("spawn", "worker", [], {"publish": "shop.front"})
+        # It is published already, whoever holds it.
+        self.assertEqual(self.refusal("publish", "shop.front", first), ("taken", "no"))
+        self.assertEqual(self.refusal("publish", "shop.front", self.request("spawn", "worker", [])), ("taken", "no"))
         self.assertEqual(self.refusal("spawn", "worker", [], {"publish": "shop.front"}), ("taken", "no"))
         self.assertEqual(self.request("spawn", "worker", [], {"publish": "shop.front", "if_absent": True}), first)
         self.assertEqual(self.request("find", "shop.front"), first)

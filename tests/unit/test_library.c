@@ -150,6 +150,9 @@ START_TEST(options_are_refused_by_name) {
                "[\"bad-request\",\"spawn: the option `heap` wants a size above 0: bytes, or text like "
                "\"64M\"\",\"no\"]");
         expect("return caught(troupe.spawn, Echo, 1, 2, { heap = '2G' })[1]", "\"bad-request\"");
+        expect("return caught(troupe.spawn, Echo, 1, 2, { heap = '1000000' })[1]", "\"bad-request\"");
+        expect("return caught(troupe.spawn, Echo, 1, 2, { heap = 1000 })",
+               "[\"bad-request\",\"spawn: the option `heap` is from 65536 to 1073741824 bytes\",\"no\"]");
         expect("return caught(troupe.spawn, Echo, 1, 2, { mailbox = 0 })",
                "[\"bad-request\",\"spawn: the option `mailbox` wants a whole number above 0\",\"no\"]");
         expect("return caught(troupe.spawn, Echo, 1, 2, { async = 1.5 })[1]", "\"bad-request\"");

@@ -9,18 +9,14 @@ static const struct {
         const char *text;
         uint64_t value;
 } sizes[] = {
-        { "0", 0 },
-        { "1", 1 },
-        { "4096", 4096 },
-        { "0064", 64 },
+        { "0K", 0 },
+        { "0064K", 65536 },
         { "1K", 1024 },
         { "64M", 64 << 20 },
         { "16G", UINT64_C(16) << 30 },
-        { "18446744073709551615", UINT64_MAX },
         { "17179869183G", UINT64_C(17179869183) << 30 },
 }, durations[] = {
-        { "0", 0 },
-        { "250", 250 },
+        { "0s", 0 },
         { "250ms", 250 },
         { "30s", 30000 },
         { "5m", 300000 },
@@ -32,6 +28,8 @@ static const struct {
 
 static const char *const no_sizes[] = {
         "",
+        "0",
+        "4096",
         "K",
         "1k",
         "1m",
@@ -55,6 +53,8 @@ static const char *const no_sizes[] = {
 
 static const char *const no_durations[] = {
         "",
+        "0",
+        "1500",
         "s",
         "1S",
         "1M",
@@ -117,8 +117,9 @@ END_TEST
 START_TEST(only_len_bytes_are_looked_at) {
         uint64_t value;
 
-        ck_assert(tr_size_parse("12K", 2, &value));
-        ck_assert_uint_eq(value, 12);
+        ck_assert(tr_size_parse("12KB", 3, &value));
+        ck_assert_uint_eq(value, 12 << 10);
+        ck_assert(!tr_size_parse("12K", 2, &value));
         ck_assert(tr_duration_parse("12ms", 3, &value));
         ck_assert_uint_eq(value, 12 * 60000);
         ck_assert(!tr_size_parse("1\0K", 3, &value));

@@ -20,6 +20,7 @@
 #include "daemon/io/connection.h"
 #include "daemon/io/option.h"
 #include "daemon/io/server_internal.h"
+#include "proto/limits.h"
 #include "proto/name.h"
 
 struct spawn_options {
@@ -82,10 +83,11 @@ static struct tr_failure *read_request(struct tr_request *request, struct spawn_
         if (!failure)
                 failure = TR_OPTIONS_READ(request, 2, options, chosen);
         uint64_t heap_max_bytes = request->connection->server->system->limits.heap_max_bytes;
-        if (!failure && chosen->heap_bytes > heap_max_bytes)
+        if (!failure && chosen->heap_bytes && (chosen->heap_bytes < TR_HEAP_MIN || chosen->heap_bytes > heap_max_bytes))
                 failure = tr_failure_new(TR_CODE_BAD_REQUEST,
-                                         "spawn: the option heap has to be at most %" PRIu64 " bytes (limits.heap_max)",
-                                         heap_max_bytes);
+                                         "spawn: the option heap has to be from %u to %" PRIu64
+                                         " bytes (limits.heap_max)",
+                                         TR_HEAP_MIN, heap_max_bytes);
         if (!failure && chosen->if_absent && !chosen->publish.data)
                 failure = tr_failure_new(TR_CODE_BAD_REQUEST, "spawn: the option if_absent needs publish");
         if (failure)
