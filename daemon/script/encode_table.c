@@ -49,6 +49,22 @@ bool tr_encode_was_written(struct tr_encoder *e, int index) {
         return false;
 }
 
+/* Writes the present key, which is no string, as the text that a plain map has for it. */
+static void write_key_as_text(struct tr_encoder *e, const char *text) {
+        int table = tr_encode_container(e, e->path.depth);
+
+        luaL_checkstack(e->L, 2, NULL);
+        lua_pushstring(e->L, text);
+        if (lua_rawget(e->L, table) != LUA_TNIL) {
+                const char *path = tr_path_push(e->L, &e->path, e->path.depth);
+
+                tr_script_raise_at(e->L, TR_CODE_NOT_SENDABLE, path,
+                                   "a message may not carry a map with a key twice: as a text `%s` is there before", path);
+        }
+        lua_pop(e->L, 1);
+        tr_write_text(e->writer, text);
+}
+
 static void write_number_key(struct tr_encoder *e, int index) {
         char text[TR_FLOAT_TEXT_MAX];
 
@@ -63,7 +79,7 @@ static void write_number_key(struct tr_encoder *e, int index) {
                 snprintf(text, sizeof(text), "%lld", (long long)lua_tointeger(e->L, index));
         else
                 tr_float_format(lua_tonumber(e->L, index), text);
-        tr_write_text(e->writer, text);
+        write_key_as_text(e, text);
 }
 
 static void write_key(struct tr_encoder *e, int index) {
@@ -82,7 +98,7 @@ static void write_key(struct tr_encoder *e, int index) {
         case LUA_TBOOLEAN:
                 truth = lua_toboolean(e->L, index);
                 if (e->form == TR_FORM_PLAIN)
-                        tr_write_text(e->writer, truth ? "true" : "false");
+                        write_key_as_text(e, truth ? "true" : "false");
                 else
                         tr_write_bool(e->writer, truth);
                 break;

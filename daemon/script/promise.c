@@ -279,11 +279,12 @@ static int await(lua_State *L) {
         struct tr_vm *vm = tr_vm_of(L);
 
         lua_settop(L, 1);
+        /* also where there is nothing to wait for: whether that is so is a matter of time */
+        tr_coroutine_check_await(L);
         if (promise->state != TR_PROMISE_PENDING) {
                 tr_promise_want(L, promise);
                 return deliver(L);
         }
-        tr_coroutine_check_await(L);
         tr_promise_wait(promise, vm->current);
         vm->suspending = true;
         return lua_yieldk(L, 0, 0, deliver_after_wait);

@@ -75,6 +75,22 @@ function test.keys_of_another_kind()
   end
 end
 
+-- A plain map's keys are text: two of them may be one then.
+function test.keys_that_are_the_same_as_text()
+  for _, t in ipairs { { [1] = "a", ["1"] = "b" }, { [1.5] = 1, ["1.5"] = 2 }, { [true] = 1, ["true"] = 2 } } do
+    local key = next(t)
+    if type(key) == "string" then key = next(t, key) end
+    for _, case in ipairs { { ("[%s]"):format(key), t }, { ("x[%s]"):format(key), { x = t } } } do
+      refused("not-sendable", case[1], ("a message may not carry a map with a key twice: as a text `%s` is there before"):format(case[1]),
+              encode, "plain", case[2])
+    end
+    for _, form in ipairs { "internal", "typed" } do
+      local back = cross(form, t)
+      for k, v in pairs(t) do assert(back[k] == v) end
+    end
+  end
+end
+
 function test.what_a_class_holds_is_not_what_is_wrong_with_it()
   carries("a class", "deep.C", { deep = { C = Point } })
 end

@@ -124,6 +124,15 @@ START_TEST(where_it_cannot_wait_it_is_a_fault_of_its_own_kind) {
                    "return troupe.ask(troupe.spawn(B).waits)",
                    "fault(await)/yes: await: the handler `waits` is declared under `on`; one that waits is declared "
                    "under `async`");
+        /* also where there is nothing to wait for */
+        lua_expect(&fixture,
+                   "local B = troupe.actor 'B'\n"
+                   "function B.on:settled() return troupe.await(troupe.all {}) end",
+                   "return troupe.ask(troupe.spawn(B).settled)",
+                   "fault(await)/yes: await: the handler `settled` is declared under `on`; one that waits is declared "
+                   "under `async`");
+        expect("table.sort({ 2, 1 }, function(a, b) troupe.await(troupe.all {}) return a < b end)",
+               "fault(await)/yes: await: cannot wait inside a callback of a C function (sort, gsub and the like)");
         /* caught, it was nothing: no promise goes on with a handler that never waited */
         expect("local p = troupe.sleep(1)\n"
                "local ok = pcall(table.sort, { 2, 1 }, function() troupe.await(p) end)\n"
