@@ -338,14 +338,14 @@ static void actor_close(struct tr_actor *actor) {
                 actor->next_timer_ns = actor->target.system->behaviour->run_timers(actor->self, tr_clock_ns());
 }
 
-/* Whether something that is in progress can still go on: a handler of its own, or what a handler waits for. */
-static bool actor_can_go_on(struct tr_actor *actor) {
-        return actor->target.system->behaviour->pending(actor->self) > 0;
-}
-
 /* Whether nothing is queued. After the mailbox was closed it stays so: the lock under which that happened is behind us. */
 static bool actor_is_drained(struct tr_actor *actor) {
         return atomic_load_explicit(&actor->mailbox.messages, memory_order_relaxed) == 0;
+}
+
+/* Handlers that are in progress still were given up before. */
+static bool actor_has_closed(struct tr_actor *actor) {
+        return actor->closing && tr_message_state(actor->closing) == TR_MESSAGE_SETTLED;
 }
 
 /* One step of an orderly stop. True where the actor is to end now. */
@@ -354,22 +354,25 @@ static bool actor_stop_step(struct tr_actor *actor) {
                 actor->drained = true;
                 actor->target.system->behaviour->drain(actor->self);
         }
-        if (actor->started && !actor_is_drained(actor))
+        /* more can begin */
+        if (actor->started && !actor_is_drained(actor) && actor->in_progress < actor->async_max)
                 return false;
-        if (actor->in_progress > 0)
-                return !actor_can_go_on(actor);
-        if (!actor->closing && actor->started) {
-                actor_close(actor);
-                if (actor_is_doomed(actor))
-                        return false;
-                return actor->in_progress == 0 || !actor_can_go_on(actor);
-        }
-        return true;
+        if (actor_has_closed(actor))
+                return true;
+        if (actor->in_progress > 0 && !tr_standstill_reached(actor))
+                return false;
+        if (actor->closing || !actor->started)
+                return true;
+        actor_close(actor);
+        if (actor_is_doomed(actor))
+                return false;
+        return !actor->closing || actor_has_closed(actor) || tr_standstill_reached(actor);
 }
 
 /* A program is over when its main has returned and nothing is pending in it. */
 static bool actor_program_is_over(struct tr_actor *actor) {
-        return actor->program && actor->started && actor->in_progress == 0 && actor_is_drained(actor) && !actor_can_go_on(actor);
+        return actor->program && actor->started && actor->in_progress == 0 && actor_is_drained(actor) &&
+               actor->target.system->behaviour->pending(actor->self) == 0;
 }
 
 /* Decides, after the actor's code has run, whether it lives on. */
@@ -399,6 +402,7 @@ static enum tr_actor_state actor_resting_state(struct tr_actor *actor) {
 }
 
 void tr_actor_turn(struct tr_actor *actor) {
+        tr_standstill_leave(actor);
         if (actor->started && !atomic_load(&actor->stop_asked))
                 actor_enter_state(actor, TR_ACTOR_RUNNING);
         /* relaxed: who watches for slow handlers only compares it with what it saw before */

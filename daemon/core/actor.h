@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/core/mailbox.h"
+#include "daemon/core/standstill.h"
 #include "daemon/core/system.h"
 #include "daemon/core/target.h"
 
@@ -38,8 +39,11 @@ struct tr_behaviour {
         void (*answered)(void *self, struct tr_answer *take_answer);
         /* Runs timers that are due; answers the next deadline, TR_NEVER where there is none. */
         uint64_t (*run_timers)(void *self, uint64_t now_ns);
-        /* What is pending in it that could still settle what it waits for: asks, sleeps. */
+        /* What is pending in it that holds a program open: asks, sleeps. */
         uint32_t (*pending)(void *self);
+        /* What its handlers may wait for. True where some of it comes by itself: a timer, an answer that is on its way. Else false, and
+         * `awaited` has everybody whose answer or end is waited for, itself included. */
+        bool (*awaits)(void *self, struct tr_awaited *awaited);
         /* An orderly stop begins: recurring timers end. */
         void (*drain)(void *self);
         /* Frees the runtime. Never runs the actor's code. */
@@ -126,6 +130,8 @@ struct tr_actor {
         struct tr_asker *flush[TR_ACTOR_FLUSH_MAX]; /* answered with `more`, strong */
         uint32_t flush_count;
         bool more;                   /* the present turn has further messages */
+
+        struct tr_standing standing;
 
         /* The kill and stop timers, on the loop thread; each holds a reference to the actor while it is set. */
         struct tr_timer stop_timer;

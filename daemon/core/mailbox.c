@@ -329,6 +329,13 @@ bool tr_mailbox_is_closed(struct tr_mailbox *mailbox) {
         return closed;
 }
 
+bool tr_mailbox_has_come(struct tr_mailbox *mailbox) {
+        tr_lock_acquire(&mailbox->lock);
+        bool has_come = mailbox_has_something_locked(mailbox, true);
+        tr_lock_release(&mailbox->lock);
+        return has_come;
+}
+
 void tr_mailbox_close_and_take(struct tr_mailbox *mailbox, struct tr_list *ret_queue, struct tr_list *ret_in_hand,
                                struct tr_list *ret_answers) {
         tr_lock_acquire(&mailbox->lock);

@@ -121,5 +121,7 @@ void tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failur
 /* Any thread. Writes the name of the handler that began last and has not ended; false where none is. */
 bool tr_mailbox_current_handler(struct tr_mailbox *mailbox, char *ret_name, size_t size);
 bool tr_mailbox_is_closed(struct tr_mailbox *mailbox);
+/* Any thread. Whether there are answers for the receiver, or its attention is asked for. */
+bool tr_mailbox_has_come(struct tr_mailbox *mailbox);
 
 #endif

@@ -190,6 +190,7 @@ static struct tr_actor *actor_new(struct tr_system *system, const struct tr_acto
         tr_mailbox_init(&actor->mailbox, options->mailbox ? options->mailbox : limits->mailbox,
                         options->mailbox_bytes ? options->mailbox_bytes : limits->mailbox_bytes);
         tr_list_init(&actor->reap_link);
+        tr_list_init(&actor->standing.link);
         actor->heap_max_bytes = options->heap_bytes ? options->heap_bytes : limits->heap_bytes;
         actor->async_max = options->async ? options->async : limits->async;
         actor->program = options->program;

@@ -27,6 +27,7 @@ int tr_system_new(const struct tr_system_limits *limits, const struct tr_behavio
         system->hooks = *hooks;
         system->own_uid = (uint32_t)geteuid();
         tr_lock_init(&system->session_lock);
+        tr_standstill_init(&system->standstill);
         tr_lock_init(&system->lock);
         pthread_cond_init(&system->no_threads, NULL);
         tr_list_init(&system->reap);
@@ -104,6 +105,7 @@ uint32_t tr_system_free(struct tr_system *system) {
         free(system->users);
         pthread_cond_destroy(&system->no_threads);
         tr_lock_deinit(&system->lock);
+        tr_standstill_deinit(&system->standstill);
         tr_lock_deinit(&system->session_lock);
         free(system);
         return 0;

@@ -11,6 +11,7 @@
 #include "daemon/base/lock.h"
 #include "daemon/core/registry.h"
 #include "daemon/core/session.h"
+#include "daemon/core/standstill.h"
 #include "daemon/core/timer.h"
 
 struct tr_actor;
@@ -77,6 +78,8 @@ struct tr_system {
 
         struct tr_lock session_lock;
         struct tr_session *daemon_session;
+
+        struct tr_standstill standstill;
 
         struct tr_lock lock; /* guards what follows; nothing else is acquired under it */
         pthread_cond_t no_threads;

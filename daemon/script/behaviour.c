@@ -10,6 +10,7 @@
 #include "daemon/script/call.h"
 #include "daemon/script/describe.h"
 #include "daemon/script/kill.h"
+#include "daemon/script/outstanding.h"
 #include "daemon/script/load.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/script.h"
@@ -65,6 +66,10 @@ static uint32_t script_pending(void *self) {
         return vm->pending + (tr_list_is_empty(&vm->tasks) ? 0 : vm->pending_done);
 }
 
+static bool script_awaits(void *self, struct tr_awaited *awaited) {
+        return tr_outstanding_awaits(self, awaited);
+}
+
 static void script_drain(void *self) {
         tr_timers_drain(self);
 }
@@ -90,6 +95,7 @@ const struct tr_behaviour tr_script_behaviour = {
         .answered = script_answered,
         .run_timers = script_run_timers,
         .pending = script_pending,
+        .awaits = script_awaits,
         .drain = script_drain,
         .free = script_free,
         .interrupt = script_interrupt,

@@ -35,7 +35,7 @@ static int library_done(lua_State *L) {
                 tr_outstanding_take(L, promise->pending_id);
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
         }
-        tr_outstanding_ask(vm, promise->pending_id, message);
+        tr_outstanding_ask(vm, promise->pending_id, message, target);
         tr_target_watch(target, message);
         return 1;
 }

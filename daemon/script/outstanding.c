@@ -68,12 +68,29 @@ uint64_t tr_outstanding_add(lua_State *L, enum tr_outstanding_kind kind) {
         return id_of(slot->generation, at);
 }
 
-void tr_outstanding_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message) {
+void tr_outstanding_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message, const struct tr_target *target) {
+        struct tr_outstanding_slot *slot = &vm->slots[(uint32_t)id]; /* the id is a new one: its slot is in use */
+
         message->form = TR_FORM_INTERNAL;
         message->asker = &vm->actor->asker;
         message->asker->ops->ref(message->asker);
         message->ask.id = id;
-        vm->slots[(uint32_t)id].message = tr_message_ref(message); /* the id is a new one: its slot is in use */
+        slot->message = tr_message_ref(message);
+        slot->target = target;
+}
+
+bool tr_outstanding_awaits(const struct tr_vm *vm, struct tr_awaited *awaited) {
+        for (uint32_t at = 0; at < vm->slots_room; at++) {
+                const struct tr_outstanding_slot *slot = &vm->slots[at];
+
+                /* what recurs ends with the stop; a tick in progress waits for something else */
+                if (!slot->used || slot->kind == TR_OUTSTANDING_EVERY)
+                        continue;
+                if (!slot->message || tr_message_state(slot->message) == TR_MESSAGE_SETTLED)
+                        return true;
+                tr_awaited_add(awaited, slot->target ?: slot->message->spawned);
+        }
+        return false;
 }
 
 struct tr_message *tr_outstanding_message(struct tr_vm *vm, uint64_t id) {

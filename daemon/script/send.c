@@ -139,7 +139,7 @@ static int library_ask(lua_State *L) {
                 tr_outstanding_take(L, promise->pending_id);
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
         }
-        tr_outstanding_ask(vm, promise->pending_id, message);
+        tr_outstanding_ask(vm, promise->pending_id, message, to.target);
         /* refused or not, the answer comes through the mailbox */
         (void)post(L, &to, message);
         return 1;

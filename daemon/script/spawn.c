@@ -77,7 +77,7 @@ static struct tr_message *new_init(struct tr_vm *vm, int count, uint64_t started
         init->internal = true;
         init->caller_uid = vm->actor->target.owner_uid;
         if (started_id)
-                tr_outstanding_ask(vm, started_id, init);
+                tr_outstanding_ask(vm, started_id, init, NULL);
         return init;
 }
 

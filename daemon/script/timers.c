@@ -84,7 +84,7 @@ int tr_timers_sleep(lua_State *L) {
         struct sleeping *sleeping = (struct sleeping *)(promise + 1);
 
         *sleeping = (struct sleeping){ .timer.fire = on_sleeping, .vm = tr_vm_of(L) };
-        sleeping->pending_id = promise->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);
+        sleeping->pending_id = promise->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_SLEEP);
         if (tr_timers_add(&sleeping->vm->timers, &sleeping->timer, tr_clock_deadline_ns(after_ns)) != 0) {
                 tr_outstanding_take(L, sleeping->pending_id);
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
@@ -189,7 +189,7 @@ static int library_every(lua_State *L) {
         lua_pushvalue(L, 2);
         lua_setiuservalue(L, 3, 1);
         if (!vm->draining) {
-                recurring->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);
+                recurring->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_EVERY);
                 recurring->due_ns = tr_clock_deadline_ns(period_ns);
                 if (tr_timers_add(&vm->timers, &recurring->timer, recurring->due_ns) != 0) {
                         tr_outstanding_take(L, recurring->pending_id);

@@ -119,6 +119,10 @@ static uint32_t fake_pending(void *self) {
         return 0;
 }
 
+static bool fake_awaits(void *self, struct tr_awaited *awaited) {
+        return false;
+}
+
 static void fake_drain(void *self) {}
 
 static void fake_free(void *data) {
@@ -141,6 +145,7 @@ const struct tr_behaviour fake_behaviour = {
         .answered = fake_answered,
         .run_timers = fake_run_timers,
         .pending = fake_pending,
+        .awaits = fake_awaits,
         .drain = fake_drain,
         .free = fake_free,
         .interrupt = fake_interrupt,
