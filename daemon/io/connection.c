@@ -36,6 +36,13 @@
  * peer whose bytes were not read of a reset, and may take answers away from it. */
 #define DISCARD_READS 16
 
+/*
+ * How often a connection that is blocked is looked at within limits.stalled; each time it has to be found as it was. So the time in which
+ * the daemon did not run, because the machine was suspended or all of it was kept from its CPUs, counts as one look, however long it
+ * was: whoever was kept from reading too has the rest of the time.
+ */
+#define STALL_LOOKS 4
+
 static const char no_events[] = "out of memory for its events";
 
 static void on_work(struct tr_work *work);
@@ -218,6 +225,12 @@ static void on_hangup(int fd, short what, void *userdata) {
         tr_connection_attend(connection);
 }
 
+static bool connection_look_later(struct tr_connection *connection) {
+        struct tr_server *server = connection->server;
+        uint64_t deadline_ns = tr_clock_deadline_ns(server->limits.stalled_ns / STALL_LOOKS);
+        return tr_system_set_timer(server->system, &connection->stall_timer, deadline_ns) >= 0;
+}
+
 /* Waits for room in the socket, or does not, and keeps the time it has been waiting without any. */
 static void connection_watch_output(struct tr_connection *connection, bool blocked, uint64_t sent_total) {
         struct tr_server *server = connection->server;
@@ -230,34 +243,42 @@ static void connection_watch_output(struct tr_connection *connection, bool block
                 return;
         }
         if (moved || !connection->writing)
-                connection->stalled_at_ns = tr_clock_deadline_ns(server->limits.stalled_ns);
+                connection->stalled_looks = 0;
         if (connection->writing)
                 return;
         connection->writing = true;
-        if (event_add(&connection->write_event, NULL) < 0 ||
-            tr_system_set_timer(server->system, &connection->stall_timer, connection->stalled_at_ns) < 0)
+        tr_system_clear_timer(server->system, &connection->stall_timer);
+        if (event_add(&connection->write_event, NULL) < 0 || !connection_look_later(connection))
                 tr_connection_doom(connection, no_events);
 }
 
+static void connection_send_rest(struct tr_connection *connection) {
+        struct tr_list done = TR_LIST_INIT(done);
+        tr_lock_acquire(&connection->lock);
+        if (tr_output_send(&connection->output, connection->fd) == TR_OUTPUT_EMPTY)
+                tr_callee_feed_locked(connection, &done);
+        tr_lock_release(&connection->lock);
+        tr_callee_drop(&done);
+}
+
+/* What the peer has read since is known only when it is tried. */
 static void on_stalled(struct tr_timer *timer) {
         struct tr_connection *connection = tr_container_of(timer, struct tr_connection, stall_timer);
         if (!connection->writing)
                 return;
-        if (tr_clock_ns() >= connection->stalled_at_ns)
+        connection_send_rest(connection);
+        connection->stalled_looks++;
+        if (!tr_connection_attend(connection) || !connection->writing)
+                return;
+        if (connection->stalled_looks >= STALL_LOOKS)
                 tr_connection_doom(connection, "its answers were left unread for longer than limits.stalled");
-        else if (tr_system_set_timer(connection->server->system, timer, connection->stalled_at_ns) < 0)
+        else if (!connection_look_later(connection))
                 tr_connection_doom(connection, no_events);
-        tr_connection_attend(connection);
 }
 
 static void on_writable(int fd, short what, void *userdata) {
         struct tr_connection *connection = userdata;
-        struct tr_list done = TR_LIST_INIT(done);
-        tr_lock_acquire(&connection->lock);
-        if (tr_output_send(&connection->output, fd) == TR_OUTPUT_EMPTY)
-                tr_callee_feed_locked(connection, &done);
-        tr_lock_release(&connection->lock);
-        tr_callee_drop(&done);
+        connection_send_rest(connection);
         tr_connection_attend(connection);
 }
 

@@ -56,7 +56,7 @@ struct tr_connection {
         struct tr_timer deadline_timer; /* fires at armed_ns */
         uint64_t armed_ns;              /* the earliest deadline of what is pending, or before it */
         struct tr_timer stall_timer;
-        uint64_t stalled_at_ns; /* while it is blocked: when it will have been for too long */
+        unsigned int stalled_looks; /* while it is blocked: how often it was found so */
         uint64_t sent_before;   /* of its output, when it was last looked at */
         bool eof;               /* the peer has closed at least its side for writing */
         bool writing;           /* the write event is added: the socket was full */

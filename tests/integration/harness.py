@@ -151,6 +151,7 @@ class Client:
     """A connection. `errors` None leaves it as a stock client has it: no hello, errors as pairs (which raise as they are)."""
 
     def __init__(self, path, errors="map", **hello):
+        self.path = path
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(TIMEOUT_SECONDS)
         self.socket.connect(path)
@@ -194,7 +195,7 @@ class Client:
         while request_id not in self.answers:
             frame = self.receive()
             if frame is None:
-                raise ConnectionError("the daemon closed the connection")
+                raise ConnectionError(f"the daemon closed the connection; its log:\n{self.log()}")
             if frame[0] == 1:
                 self.answers[frame[1]] = frame[2:]
             else:
@@ -203,6 +204,11 @@ class Client:
         if error is not None:
             raise Error(error) if isinstance(error, dict) else RuntimeError(error)
         return result
+
+    def log(self):
+        """What its daemon has logged, where that is a Daemon."""
+        log = pathlib.Path(self.path).with_name("stderr")
+        return log.read_text(errors="replace") if log.exists() else ""
 
     def request(self, method, *params):
         return self.finish(self.start(method, *params))

@@ -245,3 +245,15 @@ const char *io_client_spawn(struct io_client *client, const char *actor) {
         ck_assert_msg(sscanf(io_client_hear(client), "[1,4000000000,nil,'%38[^']']", handle) == 1, "%s", client->text);
         return handle;
 }
+
+void io_begin(struct io_fixture *fixture, struct io_client *client, const struct tr_server_limits *limits) {
+        struct tr_server_limits usual = io_fixture_limits();
+
+        io_fixture_init(fixture, limits ? limits : &usual);
+        io_client_init(client, fixture);
+}
+
+void io_end(struct io_fixture *fixture, struct io_client *client) {
+        io_client_deinit(client);
+        io_fixture_deinit(fixture);
+}

@@ -57,6 +57,9 @@ int64_t io_client_hear_id(struct io_client *client);
 #define io_client_expect(client, wanted) ck_assert_str_eq(io_client_hear(client), wanted)
 /* Holds that the next two are these, in any order. */
 void io_client_expect_both(struct io_client *client, const char *one, const char *other);
+/* What most tests begin and end with: a server and a client. `limits` NULL: those of io_fixture_limits(). */
+void io_begin(struct io_fixture *fixture, struct io_client *client, const struct tr_server_limits *limits);
+void io_end(struct io_fixture *fixture, struct io_client *client);
 /* Starts an actor of the fake behaviour; its handle's text, until the next call. */
 const char *io_client_spawn(struct io_client *client, const char *actor);
 
