@@ -35,12 +35,13 @@ static inline int suite_run(const char *name, const TTest *const *tests, size_t 
         return suite_run_with(name, NULL, NULL, tests, count);
 }
 
-/* The rest of a test program: suite_main("name", test, test, ...) */
-#define suite_main(name, ...)                                                              \
-        int main(void) {                                                                   \
-                const TTest *const tests[] = { __VA_ARGS__ };                              \
-                return suite_run(name, tests, sizeof(tests) / sizeof(tests[0]));           \
-        }                                                                                  \
+/* The rest of a test program: suite_main("name", test, test, ...), or with what goes before and after each. */
+#define suite_main(name, ...) suite_main_with(name, NULL, NULL, __VA_ARGS__)
+#define suite_main_with(name, setup, teardown, ...)                                                     \
+        int main(void) {                                                                                \
+                const TTest *const tests[] = { __VA_ARGS__ };                                           \
+                return suite_run_with(name, setup, teardown, tests, sizeof(tests) / sizeof(tests[0]));  \
+        }                                                                                               \
         _Static_assert(1, "takes the semicolon")
 
 #endif

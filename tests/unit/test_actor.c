@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Actors on their threads: what they answer, and that everybody who is owed an answer gets one, however they end. */
-#include <check.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/clock.h"
 #include "tests/unit/fake_behaviour.h"
+#include "tests/unit/suite.h"
 
 static struct fake_system fake;
 static struct fake_asker asker;
@@ -429,32 +429,4 @@ START_TEST(the_registry_forgets_when_nobody_holds_it) {
 }
 END_TEST
 
-int main(void) {
-        Suite *suite = suite_create("core/actor");
-        TCase *actors = tcase_create("actors");
-        tcase_set_timeout(actors, 120);
-        tcase_add_checked_fixture(actors, setup, teardown);
-        tcase_add_test(actors, answers_in_order);
-        tcase_add_test(actors, a_fault_answers_everybody);
-        tcase_add_test(actors, stop_serves_what_is_queued);
-        tcase_add_test(actors, stop_ends_early_where_nothing_can_settle);
-        tcase_add_test(actors, kill_interrupts_what_runs);
-        tcase_add_test(actors, kill_of_an_idle_one);
-        tcase_add_test(actors, stop_within_kills_in_the_end);
-        tcase_add_test(actors, one_that_does_not_return_is_stuck_and_nobody_waits);
-        tcase_add_test(actors, one_that_is_stuck_in_its_init_may_still_come_back_to_it);
-        tcase_add_test(actors, init_fails);
-        tcase_add_test(actors, messages_queue_while_it_starts);
-        tcase_add_test(actors, a_bound_on_handlers_in_progress_holds_back_messages_only);
-        tcase_add_test(actors, so_many_actors_and_no_more);
-        tcase_add_test(actors, watching_with_deadlines_leaves_nothing_behind);
-        tcase_add_test(actors, a_slow_handler_is_reported_at_doubling_times);
-        tcase_add_test(actors, per_sender_order);
-        tcase_add_test(actors, the_registry_forgets_when_nobody_holds_it);
-        suite_add_tcase(suite, actors);
-        SRunner *runner = srunner_create(suite);
-        srunner_run_all(runner, CK_ENV);
-        int failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? 0 : 1;
-}
+suite_main_with("core/actor", setup, teardown, answers_in_order, a_fault_answers_everybody, stop_serves_what_is_queued, stop_ends_early_where_nothing_can_settle, kill_interrupts_what_runs, kill_of_an_idle_one, stop_within_kills_in_the_end, one_that_does_not_return_is_stuck_and_nobody_waits, one_that_is_stuck_in_its_init_may_still_come_back_to_it, init_fails, messages_queue_while_it_starts, a_bound_on_handlers_in_progress_holds_back_messages_only, so_many_actors_and_no_more, watching_with_deadlines_leaves_nothing_behind, a_slow_handler_is_reported_at_doubling_times, per_sender_order, the_registry_forgets_when_nobody_holds_it);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mailboxes: bounds, order, closing, and that the receiver is woken. */
-#include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "daemon/core/mailbox.h"
 #include "tests/unit/fake_behaviour.h"
+#include "tests/unit/suite.h"
 
 static struct tr_mailbox mailbox;
 static struct tr_message *taken[TR_MAILBOX_BATCH];
@@ -214,23 +214,4 @@ START_TEST(a_message_settles_once) {
 }
 END_TEST
 
-int main(void) {
-        Suite *suite = suite_create("core/mailbox");
-        TCase *bounds = tcase_create("bounds");
-        tcase_add_checked_fixture(bounds, setup, teardown);
-        tcase_add_test(bounds, full_by_count_and_gives_way_again);
-        tcase_add_test(bounds, full_by_bytes);
-        tcase_add_test(bounds, a_list_is_taken_in_order_up_to_the_first_refusal);
-        tcase_add_test(bounds, closed_takes_nothing_but_keeps_what_it_has);
-        tcase_add_test(bounds, answers_come_beside_the_bounds);
-        tcase_add_test(bounds, an_answer_after_the_end_is_dropped);
-        tcase_add_test(bounds, a_batch_has_a_bound);
-        tcase_add_test(bounds, a_message_an_answer_and_a_call_each_wake_the_receiver);
-        tcase_add_test(bounds, a_message_settles_once);
-        suite_add_tcase(suite, bounds);
-        SRunner *runner = srunner_create(suite);
-        srunner_run_all(runner, CK_ENV);
-        int failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? 0 : 1;
-}
+suite_main_with("core/mailbox", setup, teardown, full_by_count_and_gives_way_again, full_by_bytes, a_list_is_taken_in_order_up_to_the_first_refusal, closed_takes_nothing_but_keeps_what_it_has, answers_come_beside_the_bounds, an_answer_after_the_end_is_dropped, a_batch_has_a_bound, a_message_an_answer_and_a_call_each_wake_the_receiver, a_message_settles_once);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers: whatever is added and removed, what is due comes out in order. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/core/timer.h"
+#include "tests/unit/suite.h"
 
 #define TIMERS 500
+#define SEEDS 20
 
 START_TEST(empty) {
         struct tr_timers timers = { 0 };
@@ -15,10 +16,10 @@ START_TEST(empty) {
 }
 END_TEST
 
-START_TEST(due_in_order_ties_in_the_order_they_were_added) {
+static void run_through(unsigned int seed) {
         struct tr_timers timers = { 0 };
-        static struct tr_timer entries[TIMERS];
-        srandom((unsigned int)_i);
+        struct tr_timer entries[TIMERS] = { 0 };
+        srandom(seed);
         for (int i = 0; i < TIMERS; i++)
                 ck_assert_int_eq(tr_timers_add(&timers, &entries[i], (uint64_t)random() % 50), 0);
         for (int i = 0; i < TIMERS; i += 3) {
@@ -42,17 +43,11 @@ START_TEST(due_in_order_ties_in_the_order_they_were_added) {
         ck_assert_uint_eq(seen, TIMERS - (TIMERS + 2) / 3);
         tr_timers_deinit(&timers);
 }
+
+START_TEST(due_in_order_ties_in_the_order_they_were_added) {
+        for (unsigned int seed = 0; seed < SEEDS; seed++)
+                run_through(seed);
+}
 END_TEST
 
-int main(void) {
-        Suite *suite = suite_create("core/timer");
-        TCase *heap = tcase_create("heap");
-        tcase_add_test(heap, empty);
-        tcase_add_loop_test(heap, due_in_order_ties_in_the_order_they_were_added, 0, 20);
-        suite_add_tcase(suite, heap);
-        SRunner *runner = srunner_create(suite);
-        srunner_run_all(runner, CK_ENV);
-        int failed = srunner_ntests_failed(runner);
-        srunner_free(runner);
-        return failed == 0 ? 0 : 1;
-}
+suite_main("core/timer", empty, due_in_order_ties_in_the_order_they_were_added);
