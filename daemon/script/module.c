@@ -79,6 +79,15 @@ static bool open_candidate(lua_State *L, const char *name, size_t root_len, int 
         }
 }
 
+/* Raises what the compiler said, the text on top, with who wanted the module. */
+_Noreturn static void raise_not_compiled(lua_State *L, const char *name) {
+        tr_script_push_error(L, TR_CODE_LOAD, "the module `%s` failed to load: %s", name, lua_tostring(L, -1));
+        luaL_traceback(L, L, NULL, 0);
+        lua_setfield(L, -2, "traceback");
+        lua_error(L);
+        __builtin_unreachable();
+}
+
 /* Looks at the candidate whose path is on top of the stack: replaces that by its compiled chunk and its path, or pops
  * it. Raises where it is there and cannot be loaded. */
 static bool try_candidate(lua_State *L, const char *name, size_t root_len, int tried) {
@@ -99,7 +108,7 @@ static bool try_candidate(lua_State *L, const char *name, size_t root_len, int t
                 tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s: %s", name, path,
                                 strerrordesc_np(error));
         if (status != LUA_OK)
-                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` failed to load: %s", name, lua_tostring(L, -1));
+                raise_not_compiled(L, name);
         if (!vm->loading)
                 memcpy(vm->source_hash, hash, sizeof(hash));
         lua_replace(L, -3);

@@ -91,13 +91,14 @@ static void count_refused(struct tr_vm *vm, struct tr_target *target) {
 }
 
 static int library_send(lua_State *L) {
-        struct destination to = check_destination(L, "send");
         struct tr_vm *vm = tr_vm_of(L);
+        struct destination to;
         struct tr_message *message;
         struct tr_failure *failure;
         enum tr_post outcome;
 
         tr_module_refuse_at_top_level(L, "send");
+        to = check_destination(L, "send");
         encode_arguments(L, &to);
         if (!to.target) {
                 count_refused(vm, NULL);
@@ -120,12 +121,13 @@ static int library_send(lua_State *L) {
 }
 
 static int library_ask(lua_State *L) {
-        struct destination to = check_destination(L, "ask");
         struct tr_vm *vm = tr_vm_of(L);
+        struct destination to;
         struct tr_message *message;
         struct tr_promise *promise;
 
         tr_module_refuse_at_top_level(L, "ask");
+        to = check_destination(L, "ask");
         encode_arguments(L, &to);
         promise = tr_promise_new(L, true, 0);
         if (!to.target) {

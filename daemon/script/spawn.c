@@ -125,11 +125,11 @@ int tr_spawn(lua_State *L, int first, const char *function, struct tr_spawn_opti
         int last = lua_gettop(L), results = 1, status;
 
         luaL_checkstack(L, LUA_MINSTACK, NULL);
+        tr_module_refuse_at_top_level(L, function);
         if (!push_actor_name(L, first))
                 tr_value_misuse(L, function, first, "an actor");
         options->actor.actor = lua_tostring(L, -1);
         options->actor.owner_uid = vm->actor->target.owner_uid;
-        tr_module_refuse_at_top_level(L, function);
         if (has_options(L, first, last))
                 tr_spawn_options_read(L, last--, function, options);
         encode_arguments(L, first + 1, last);

@@ -94,6 +94,10 @@ START_TEST(what_does_not_load_says_why) {
         lua_fixture_init(&fixture, 0);
         check_load("syntax", "local x = = 1",
                    "load/no: the module `syntax` failed to load: syntax.lua:1: unexpected symbol near '='");
+        lua_fixture_module(&fixture, "wants", "local function deep() require 'syntax' end deep()");
+        expect("local ok, e = pcall(require, 'wants') return { e.code, e.traceback:match 'deep' }", "[\"load\",\"deep\"]");
+        expect("local ok, e = pcall(require, 'syntax') return { e.code, e.traceback:match 'stack traceback' }",
+               "[\"load\",\"stack traceback\"]");
         check_load("raises", "error('no', 0)", "load/no: the module `raises` failed to load: no");
         check_load("object", "error {}",
                    "load/no: the module `object` failed to load: (error object is a table value)");
@@ -201,6 +205,16 @@ START_TEST(nothing_is_started_or_reached_at_the_top_level) {
                    "load/no: the module `sends` failed to load: send: not at the top level of a file (sends.lua): "
                    "every VM that loads it "
                    "would do it again, without end");
+        /* before anything else is looked at */
+        check_load("misuses", "troupe.send('x', 5)",
+                   "load/no: the module `misuses` failed to load: send: not at the top level of a file (misuses.lua): "
+                   "every VM that loads it would do it again, without end");
+        check_load("starts", "troupe.spawn(42)",
+                   "load/no: the module `starts` failed to load: spawn: not at the top level of a file (starts.lua): "
+                   "every VM that loads it would do it again, without end");
+        check_load("supervises", "troupe.supervise(42)",
+                   "load/no: the module `supervises` failed to load: supervise: not at the top level of a file "
+                   "(supervises.lua): every VM that loads it would do it again, without end");
         check_load("asks", "coroutine.wrap(function() troupe.ask(troupe.me(), 'x') end)()",
                    "load/no: the module `asks` failed to load: ask: not at the top level of a file (asks.lua): every "
                    "VM that loads it "
