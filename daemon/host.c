@@ -31,12 +31,50 @@ static void log_failure(enum tr_log_level level, const struct tr_log_context *co
                 tr_log_with(level, context, "%s: %s", tr_code_text(failure->code), failure->message);
 }
 
+/*
+ * Faults that are logged as less than a warning are those of which somebody is told, if not at once: who spawns an actor may ask it later.
+ * Of what nobody has heard a moment after the last one, or at the end, the log tells.
+ */
+#define UNHEARD_AFTER_NS TR_NS_PER_S
+
+static struct tr_log_context context_of(const struct tr_target *target, char handle[TR_HANDLE_SHORT + 1]) {
+        tr_handle_format_short(&target->handle, handle);
+        return (struct tr_log_context){ .actor = target->label, .handle = handle };
+}
+
+static void log_unheard(void *userdata, struct tr_target *target) {
+        char handle[TR_HANDLE_SHORT + 1];
+        const struct tr_log_context context = context_of(target, handle);
+        struct tr_failure *failure = tr_target_take_unheard(target);
+
+        if (failure && failure->code != TR_CODE_KILLED)
+                log_failure(TR_LOG_WARNING, &context, failure);
+        tr_failure_unref(failure);
+}
+
+static void on_unheard(struct tr_timer *timer) {
+        struct tr_host *host = tr_container_of(timer, struct tr_host, unheard_timer);
+
+        tr_system_visit_ended(host->system, log_unheard, NULL);
+}
+
+/* Without memory for the timer there is the log's own line, for those who look for it. */
+static void log_fault(struct tr_host *host, const struct tr_log_context *context, struct tr_failure *failure) {
+        uint64_t deadline_ns = tr_clock_deadline_ns(UNHEARD_AFTER_NS);
+        int r = 0;
+
+        log_failure(host->fault_level, context, failure);
+        if (host->fault_level > TR_LOG_WARNING)
+                r = tr_system_set_timer(host->system, &host->unheard_timer, deadline_ns);
+        if (r < 0)
+                tr_error_fold(r);
+}
+
 static void on_event(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure) {
         struct tr_host *host = userdata;
         char handle[TR_HANDLE_SHORT + 1];
-        const struct tr_log_context context = { .actor = target->label, .handle = handle };
+        const struct tr_log_context context = context_of(target, handle);
 
-        tr_handle_format_short(&target->handle, handle);
         switch (event) {
         case TR_EVENT_STARTED:
                 tr_log_with(TR_LOG_DEBUG, &context, "started");
@@ -48,7 +86,7 @@ static void on_event(void *userdata, enum tr_event event, struct tr_target *targ
                 tr_log_with(TR_LOG_INFO, &context, "killed");
                 break;
         case TR_EVENT_FAULTED:
-                log_failure(host->fault_level, &context, failure);
+                log_fault(host, &context, failure);
                 break;
         case TR_EVENT_STUCK:
         case TR_EVENT_SLOW:
@@ -94,7 +132,7 @@ int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
         const struct tr_system_hooks hooks = { .wake = on_wake, .event = on_event, .userdata = host };
         int r;
 
-        *host = (struct tr_host){ .fault_level = options->fault_level };
+        *host = (struct tr_host){ .fault_level = options->fault_level, .unheard_timer.fire = on_unheard };
         host->script.allow = options->allow;
         host->script.nesting = (int)options->settings->limits.nesting;
         r = tr_loop_new(&host->loop);

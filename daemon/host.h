@@ -19,6 +19,7 @@ struct tr_host {
         struct tr_system *system;
         struct tr_script script;
         enum tr_log_level fault_level; /* how faults of actors are logged */
+        struct tr_timer unheard_timer; /* what was logged as less than a warning is looked at again then */
 };
 
 struct tr_host_options {

@@ -266,7 +266,9 @@ static void actor_reject_list(struct tr_actor *actor, struct tr_list *list, stru
         struct tr_message *message;
         tr_list_for_each(message, list, link) {
                 tr_list_unlink(&message->link);
-                tr_message_reject(message, failure, message == actor->raised_by ? failure->ran : TR_RAN_MAYBE);
+                enum tr_ran ran = message == actor->raised_by ? failure->ran : TR_RAN_MAYBE;
+                if (tr_message_reject(message, failure, ran) && message->asker)
+                        atomic_store(&actor->target.heard, true);
                 tr_message_unref(message);
         }
 }
@@ -296,8 +298,8 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         actor_reject_list(actor, &in_hand, owed);
         actor_reject_list(actor, &queue, owed);
         struct tr_message *init = tr_actor_take_init(actor);
-        if (init)
-                tr_message_reject(init, owed, owed->ran);
+        if (init && tr_message_reject(init, owed, owed->ran) && init->asker)
+                atomic_store(&actor->target.heard, true);
         tr_message_unref(init);
         /* Nobody heard of one whose thread never ran. */
         if (actor->opened)

@@ -259,3 +259,14 @@ void tr_system_keep_ended(struct tr_system *system, struct tr_target *target) {
         tr_lock_release(&system->lock);
         tr_target_unref(oldest);
 }
+
+void tr_system_visit_ended(struct tr_system *system, void (*visit)(void *userdata, struct tr_target *target), void *userdata) {
+        for (uint32_t i = 0; i < TR_SYSTEM_ENDED_KEPT; i++) {
+                tr_lock_acquire(&system->lock);
+                struct tr_target *target = tr_target_ref(system->ended[i]);
+                tr_lock_release(&system->lock);
+                if (target)
+                        visit(userdata, target);
+                tr_target_unref(target);
+        }
+}

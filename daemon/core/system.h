@@ -134,5 +134,7 @@ void tr_system_close(struct tr_system *system);
 void tr_system_count_refused(struct tr_system *system, struct tr_target *target, enum tr_code code);
 /* Keeps an ended target (a new reference of the system's), dropping the oldest beyond the bound. */
 void tr_system_keep_ended(struct tr_system *system, struct tr_target *target);
+/* Any thread, no lock held: each of those. */
+void tr_system_visit_ended(struct tr_system *system, void (*visit)(void *userdata, struct tr_target *target), void *userdata);
 
 #endif

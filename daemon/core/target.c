@@ -149,6 +149,8 @@ struct tr_failure *tr_target_refusal(struct tr_target *target, enum tr_post post
                 tr_lock_acquire(&target->lock);
                 failure = target->stillborn ? tr_failure_ref(target->failure) : NULL;
                 tr_lock_release(&target->lock);
+                if (failure)
+                        atomic_store(&target->heard, true);
         }
         return failure ? failure : tr_post_failure(post);
 }
@@ -168,10 +170,12 @@ enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_me
 }
 
 /* Answers a message that waited for the end. */
-static void watcher_tell(struct tr_message *message, struct tr_failure *failure) {
+static void watcher_tell(struct tr_target *target, struct tr_message *message, struct tr_failure *failure) {
         static const uint8_t nil = 0xc0;
         /* What it waited for has happened: the failure's own `ran` is told, not that of a message nobody looked at. */
         if (tr_message_begin(message)) {
+                if (failure)
+                        atomic_store(&target->heard, true);
                 if (failure)
                         tr_message_reject(message, failure, failure->ran);
                 else
@@ -223,7 +227,7 @@ void tr_target_watch(struct tr_target *target, struct tr_message *take_message) 
 
         drop_messages(&settled);
         if (ended)
-                watcher_tell(take_message, failure);
+                watcher_tell(target, take_message, failure);
         tr_failure_unref(failure);
 }
 
@@ -252,7 +256,7 @@ bool tr_target_end(struct tr_target *target, struct tr_failure *failure) {
         struct tr_message *message;
         tr_list_for_each(message, &watchers, link) {
                 tr_list_unlink(&message->link);
-                watcher_tell(message, failure);
+                watcher_tell(target, message, failure);
         }
         return true;
 }
@@ -269,6 +273,14 @@ struct tr_failure *tr_target_failure(struct tr_target *target) {
         struct tr_failure *failure = tr_failure_ref(target->failure);
         tr_lock_release(&target->lock);
         return failure;
+}
+
+struct tr_failure *tr_target_take_unheard(struct tr_target *target) {
+        struct tr_failure *failure = tr_target_failure(target);
+        if (!failure || !atomic_exchange(&target->heard, true))
+                return failure;
+        tr_failure_unref(failure);
+        return NULL;
 }
 
 bool tr_target_is_busy(struct tr_target *target) {

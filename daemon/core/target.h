@@ -71,6 +71,7 @@ struct tr_target {
         bool withdrawn;                 /* it has ended: no name may be given to it any more */
         struct tr_published *published; /* the names that lead to it */
         struct tr_keeper keeper;        /* of names that lead to others */
+        _Atomic bool heard; /* somebody was told how it failed */
         _Atomic bool gone; /* nothing is left of it but how it ended: not listed any more */
 
         /* The session's. Guarded by the system's session lock. */
@@ -125,6 +126,8 @@ bool tr_target_has_ended(struct tr_target *target);
 
 /* A new reference to how it failed; NULL where it ended orderly or has not ended. */
 struct tr_failure *tr_target_failure(struct tr_target *target);
+/* The same where nobody was told of it so far. The caller is told with that. */
+struct tr_failure *tr_target_take_unheard(struct tr_target *target);
 
 /* Whether it has work in hand, so that answers from it are to be expected soon. Any thread; a hint. */
 bool tr_target_is_busy(struct tr_target *target);

@@ -72,6 +72,31 @@ class Programs(unittest.TestCase):
             end)"""
         self.assertEqual(self.run_program(program), (0, "1\n2\n3\nsession\n", ""))
 
+    def test_a_fault_that_nobody_is_told_of_is_logged(self):
+        program = """
+            local Brittle = troupe.actor "Brittle"
+            function Brittle.on:touch() error("it broke", 0) end
+            troupe.main(function(how)
+              local brittle = troupe.spawn(Brittle)
+              if how == "send" then troupe.send(brittle.touch) return end
+              if how == "done" then troupe.send(brittle.touch) end
+              print(pcall(troupe.await, how == "ask" and troupe.ask(brittle.touch) or troupe.done(brittle)))
+            end)"""
+        code, output, errors = self.run_program(program, "send")
+        self.assertEqual((code, output), (0, ""))
+        self.assertRegex(errors, r"warning: program:Brittle\[[0-9a-f]{8}\]: fault: it broke\n +stack traceback:\n")
+        for how in ("ask", "done"):
+            self.assertEqual(self.run_program(program, how), (0, "false\tit broke\n", ""))
+
+    def test_so_it_is_while_the_program_goes_on(self):
+        process = self.start("""
+            local Brittle = troupe.actor "Brittle"
+            function Brittle.on:touch() error("it broke", 0) end
+            troupe.main(function() troupe.send(troupe.spawn(Brittle).touch) troupe.await(troupe.sleep("1d")) end)""")
+        self.assertIn("fault: it broke", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.end(process), (INTERRUPTED, ""))
+
     def test_what_was_detached_is_ended_too(self):
         program = """
             local Worker = troupe.actor "Worker"
