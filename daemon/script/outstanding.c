@@ -12,6 +12,9 @@
 
 #include <stdlib.h>
 
+#include "daemon/script/promise.h"
+#include "daemon/script/task.h"
+
 #define ROOM_FIRST 4
 
 static uint64_t id_of(uint32_t generation, uint32_t slot) {
@@ -79,12 +82,43 @@ void tr_outstanding_ask(struct tr_vm *vm, uint64_t id, struct tr_message *messag
         slot->target = target;
 }
 
-bool tr_outstanding_awaits(const struct tr_vm *vm, struct tr_awaited *awaited) {
+/* How many handlers wait for the promise of a slot itself. A tick of what recurs holds up no stop. */
+static uint32_t count_waiting(struct tr_vm *vm, uint32_t at) {
+        const struct tr_promise *promise;
+        const struct tr_task *task;
+        uint32_t count = 0;
+
+        /* as it is: nothing is allocated and nothing can be raised */
+        tr_vm_push(vm->L, TR_PIN_PENDING);
+        lua_rawgeti(vm->L, -1, (lua_Integer)at + 1);
+        promise = tr_promise_to(vm->L, -1);
+        if (promise)
+                tr_list_for_each(task, &promise->waiting, wait_link)
+                        count += task->message ? 1 : 0;
+        lua_pop(vm->L, 2);
+        return count;
+}
+
+/* Whether each handler that waits does so for the promise of a slot, and not for one that a combinator made of who knows which. */
+static bool all_wait_directly(struct tr_vm *vm) {
+        const struct tr_task *task;
+        uint32_t waiting = 0, directly = 0;
+
+        tr_list_for_each(task, &vm->tasks, link)
+                waiting += task->message ? 1 : 0;
+        for (uint32_t at = 0; at < vm->slots_room; at++)
+                directly += vm->slots[at].used ? count_waiting(vm, at) : 0;
+        return directly == waiting;
+}
+
+bool tr_outstanding_awaits(struct tr_vm *vm, struct tr_awaited *awaited) {
+        bool directly = all_wait_directly(vm);
+
         for (uint32_t at = 0; at < vm->slots_room; at++) {
                 const struct tr_outstanding_slot *slot = &vm->slots[at];
 
-                /* what recurs ends with the stop; a tick in progress waits for something else */
-                if (!slot->used || slot->kind == TR_OUTSTANDING_EVERY)
+                /* what recurs has ended with the stop */
+                if (!slot->used || slot->kind == TR_OUTSTANDING_EVERY || (directly && count_waiting(vm, at) == 0))
                         continue;
                 if (!slot->message || tr_message_state(slot->message) == TR_MESSAGE_SETTLED)
                         return true;

@@ -35,8 +35,8 @@ uint64_t tr_outstanding_add(lua_State *L, enum tr_outstanding_kind kind);
 /* The message whose answer the number stands for, not posted yet: the actor becomes who asks. Keeps a reference. `target` is whom it
  * goes to, NULL for one that is being started. */
 void tr_outstanding_ask(struct tr_vm *vm, uint64_t id, struct tr_message *message, const struct tr_target *target);
-/* As tr_behaviour's awaits(). */
-bool tr_outstanding_awaits(const struct tr_vm *vm, struct tr_awaited *awaited);
+/* As tr_behaviour's awaits(); between two turns' code only. */
+bool tr_outstanding_awaits(struct tr_vm *vm, struct tr_awaited *awaited);
 /* NULL where there is none. Borrowed. */
 struct tr_message *tr_outstanding_message(struct tr_vm *vm, uint64_t id);
 /* Pushes what is kept under the number; false, nothing pushed, where there is nothing (any more). */

@@ -88,6 +88,9 @@ class Supervise(unittest.TestCase):
             sup = other.request("ask", lab, "sup", [])
             done = self.client.start("done", sup)
         self.assertIsNone(self.client.finish(done))
+        # the log is written behind what happens
+        while len(self.closings()) < 3:
+            self.request("ping")
         self.assertEqual(self.closings(), ["c: stop", "b: stop", "a: stop"])
         self.daemon.close()
 

@@ -27,6 +27,7 @@ static const char actors[] =
         "  troupe.every(1, function() troupe.await(troupe.done(troupe.me())) end)\n"
         "  troupe.await(troupe.sleep(5)) troupe.await(troupe.done(troupe.me()))\n"
         "end\n"
+        "function W.on:watches(other) self.end_of_other, self.long = troupe.done(other), troupe.sleep('1d') end\n"
         "function W.async:end_of(other) troupe.await(troupe.done(other)) return 'it has ended' end\n"
         "function W.async:asks(other, ...) return troupe.await(troupe.ask(other, ...)) end\n"
         "local Closing = troupe.actor 'Closing'\n"
@@ -144,6 +145,25 @@ START_TEST(a_close_handler_goes_before) {
 }
 END_TEST
 
+/* What else is pending in one of a ring, and nobody waits for, does not keep it. */
+START_TEST(only_what_handlers_wait_for_counts) {
+        lua_fixture_init(&fixture, 0);
+        lua_expect(&fixture, actors,
+                   "local a, b, other = troupe.spawn(W), troupe.spawn(W), troupe.spawn(W)\n"
+                   "troupe.await(troupe.ask(a.watches, other))\n"
+                   "local p, q = troupe.ask(a.end_of, b), troupe.ask(b.end_of, a)\n"
+                   "troupe.stop(a) troupe.stop(b)\n"
+                   "local both = { outcome(p), outcome(q) } table.sort(both) return both",
+                   "[\"it has ended\",\"stopped/maybe\"]");
+        lua_expect(&fixture, actors,
+                   "local sup = troupe.supervise { { 'm:W', name = 'w' }, { 'm:W' }, { 'm:W' } }\n"
+                   "troupe.send(troupe.await(troupe.ask(sup.child, 'w')).end_of, sup)\n"
+                   "troupe.stop(sup) return outcome(troupe.done(sup))",
+                   "\"nil\"");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 /* Who ends early is stopped orderly all the same. */
 START_TEST(close_runs) {
         lua_fixture_init(&fixture, 0);
@@ -162,4 +182,5 @@ START_TEST(close_runs) {
 }
 END_TEST
 
-suite_main("standstill", one_that_waits_for_itself, rings, a_close_handler_goes_before, close_runs);
+suite_main("standstill", one_that_waits_for_itself, rings, a_close_handler_goes_before,
+           only_what_handlers_wait_for_counts, close_runs);
