@@ -1,4 +1,3 @@
-#!/usr/bin/env php
 <?php
 // SPDX-License-Identifier: Apache-2.0
 // Spawns a counter (or the actor that is named), tells it twice, asks it once and prints 3; or what was refused.
@@ -16,7 +15,8 @@ function request($msgid, $method, ...$params)
     global $daemon, $answers;
     fwrite($daemon, msgpack_pack([0, $msgid, $method, $params]));
     while (!$answers->execute()) {
-        $answers->feed(fread($daemon, 65536) ?: fail("the daemon closed the connection"));
+        strlen($bytes = fread($daemon, 65536)) or fail("the daemon closed the connection");
+        $answers->feed($bytes);
     }
     [, , $error, $result] = $answers->data();
     $answers->reset();

@@ -258,8 +258,7 @@ class Conversations:
 
     def test_refusals(self):
         counter = self.request("spawn", "counter", [])
-        self.assertEqual(self.refusal("ask", counter, "totel", []),
-                         "no-such-handler: counter has no handler `totel` (ran: no)")
+        self.assertRegex(self.refusal("ask", counter, "totel", []), r"^no-such-handler: .*totel.*\(ran: no\)$")
         self.assertRegex(self.refusal("spawn", "nowhere", []), r"^not-found: .*nowhere.*\(ran: no\)$")
         self.assertRegex(self.refusal("frobnicate"), r"^unknown-method: .*frobnicate.*\(ran: no\)$")
         self.assertRegex(self.refusal("ask", counter, "total", [], {"timeout": -1}), r"^bad-request: .*timeout.*\(ran: no\)$")

@@ -2,12 +2,15 @@
 """The clients in examples/, each of which has nothing but a MessagePack library of its language."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import unittest
 
@@ -18,8 +21,14 @@ EXAMPLES = pathlib.Path(os.environ["TROUPE_SOURCE"]) / "examples"
 LINES_MAX = 30
 
 
+def unread(sender):
+    """Whether the other end has yet to read what was sent to it."""
+    return struct.unpack("i", fcntl.ioctl(sender, termios.TIOCOUTQ, bytes(4)))[0] > 0
+
+
 class Trickle:
-    """A socket through which one connection reaches the daemon, with the daemon's answers in pieces of one byte."""
+    """A socket through which one connection reaches the daemon, and is sent the daemon's answers a byte at a time: each goes out when
+    the one before it has been read."""
 
     def __init__(self, daemon):
         self.directory = tempfile.TemporaryDirectory(prefix="troupe-test-")
@@ -44,6 +53,8 @@ class Trickle:
         with contextlib.suppress(OSError):
             while data := source.recv(size):
                 target.sendall(data)
+                while size == 1 and unread(target):
+                    os.sched_yield()
             target.shutdown(socket.SHUT_WR)
 
     def __enter__(self):
