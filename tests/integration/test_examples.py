@@ -140,6 +140,50 @@ class ThroughTheCommand(unittest.TestCase):
         self.assertEqual(run(sys.executable, EXAMPLES / "client.py", env=environment), "3\n")
 
 
+class InC(unittest.TestCase):
+    """The programs that are written with libtroupe."""
+
+    def setUp(self):
+        self.daemon = harness.Daemon(path=[EXAMPLES])
+        self.addCleanup(self.daemon.close)
+        self.environment = dict(os.environ, TROUPE_SOCKET=self.daemon.socket)
+
+    def troupe(self, *arguments, **options):
+        return run(BUILD / "troupe", "-S", self.daemon.socket, *arguments, **options)
+
+    def words(self, text):
+        return run(BUILD / "examples/words", input=text, env=self.environment)
+
+    def test_words(self):
+        self.assertEqual(self.words(TEXT), "".join(f"{word} {count}\n" for word, count in counted(TEXT)[:3]))
+        self.assertEqual(self.words("no newline"), "newline 1\nno 1\n")
+        self.assertEqual(self.words(""), "")
+
+    def test_words_of_more_lines_than_may_be_under_way(self):
+        self.assertEqual(self.words("one two two\n" * 100_000 + "x" * 200_000), "two 200000\none 100000\n" + "x" * 65536 + " 3\n")
+
+    def test_words_says_what_is_wrong(self):
+        environment = dict(self.environment, TROUPE_SOCKET=self.daemon.socket + "-none")
+        done = subprocess.run([BUILD / "examples/words"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "words: no daemon: No such file or directory\n"))
+
+    def test_door(self):
+        door = subprocess.Popen([BUILD / "examples/door"], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        self.addCleanup(door.kill)
+        self.assertEqual(door.stdout.readline(), "open\n")
+        self.assertEqual(self.troupe("ask", "door", "knock", "anna"), '["come in","anna"]\n')
+        refused = subprocess.run([BUILD / "troupe", "-S", self.daemon.socket, "ask", "door", "dance"], capture_output=True, text=True)
+        self.assertEqual((refused.returncode, refused.stderr), (1, "troupe: ask: fault: this is a door: it can be knocked at\n"))
+        self.daemon.kill()
+        self.daemon.start_again()
+        self.assertEqual(door.stdout.readline(), "open\n")
+        self.assertEqual(self.troupe("ask", "door", "knock", "ben"), '["come in","ben"]\n')
+        self.troupe("send", "door", "close")
+        self.assertEqual(door.communicate(timeout=harness.TIMEOUT_SECONDS), ("", ""))
+        self.assertEqual(door.returncode, 0)
+
+
 class ThroughRawFrames(unittest.TestCase):
     def setUp(self):
         self.daemon = harness.Daemon(path=[EXAMPLES])

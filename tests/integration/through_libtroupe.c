@@ -154,6 +154,66 @@ static void taken_back(struct troupe *t, const char *handle) {
                 go_on(t);
 }
 
+/* What an actor has told and asked of the connection. */
+struct listener {
+        int ticks;
+        struct troupe_asked *later;
+};
+
+static void on_message(struct troupe *t, const char *handler, const struct troupe_value *args,
+                       struct troupe_asked *asked, void *userdata) {
+        struct listener *listener = userdata;
+        struct troupe_value first, second;
+        int64_t a, b;
+
+        if (!strcmp(handler, "later")) {
+                must(asked && !listener->later);
+                listener->later = asked;
+                return;
+        }
+        must(troupe_value_at(args, 0, &first) == 0 && troupe_value_int(&first, &a) == 0);
+        must(troupe_value_at(args, 1, &second) == 0);
+        if (!strcmp(handler, "tick")) {
+                must(!asked && a == 1 && troupe_value_get(&second, "two", &second) == 0);
+                listener->ticks++;
+        } else {
+                must(!strcmp(handler, "add") && asked && troupe_value_int(&second, &b) == 0);
+                must(troupe_reply(asked, "l", a + b) == 0);
+        }
+}
+
+static void listening(struct troupe *t) {
+        struct seen answered = { .in_order = 1 }, refused = { 0 };
+        char handle[TROUPE_HANDLE_SIZE], own[TROUPE_HANDLE_SIZE], again[TROUPE_HANDLE_SIZE];
+        struct listener listener = { 0 };
+
+        must(troupe_spawn(t, "counter", NULL, handle, NULL) == 0);
+        must(troupe_own_handle(t, own) == -ENOENT);
+        must(troupe_listen(t, on_message, &listener, own) == 0);
+        must(troupe_own_handle(t, again) == 0 && !strcmp(own, again));
+        must(troupe_ask_async(t, handle, "pass", NULL, on_number, &answered, NULL, "h", own) == 0);
+        while (!listener.later)
+                go_on(t);
+        must(listener.ticks == 1 && !answered.answered);
+        must(troupe_reply(listener.later, "i", 1) == 0);
+        while (!answered.answered)
+                go_on(t);
+        must(answered.last == 42);
+
+        listener.later = NULL;
+        must(troupe_ask_async(t, handle, "pass", NULL, on_number, &refused, NULL, "h", own) == 0);
+        while (!listener.later)
+                go_on(t);
+        must(troupe_refuse(listener.later, "I would rather not", NULL) == 0);
+        while (!refused.failed)
+                go_on(t);
+        /* the connection asks itself */
+        listener.later = NULL;
+        must(troupe_ask_async(t, own, "add", NULL, on_number, &answered, NULL, "ii", 1, 2) == 0);
+        while (answered.last != 3)
+                go_on(t);
+}
+
 static void in_a_child(struct troupe *t) {
         int status;
         pid_t pid = fork();
@@ -182,6 +242,7 @@ int main(int argc, char **argv) {
         many_at_once(other, handle);
         taken_back(other, handle);
         in_a_child(other);
+        listening(other);
 
         /* The connection's end is the end of what it started, which waits too long and is killed, and of what it
          * waits for. */

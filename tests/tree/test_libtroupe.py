@@ -45,6 +45,34 @@ def declared():
     return set(re.findall(r"\b(troupe_\w+)\(", text))
 
 
+PROTOTYPE = re.compile(r"^(typedef )?((?:const )?(?:struct \w+|int|void|char) ?\*?)\s*(troupe_\w+)\(([^;]*?)\);", re.MULTILINE | re.DOTALL)
+
+
+def prototypes():
+    """What the header declares, callbacks too: name to type and arguments."""
+    text = re.sub(r"/\*.*?\*/", "", (SOURCE / "client/troupe.h").read_text(), flags=re.DOTALL)
+    return {name: ((typedef + kind).strip(), [" ".join(argument.split()) for argument in arguments.split(",")])
+            for typedef, kind, name, arguments in PROTOTYPE.findall(text)}
+
+
+class Manual(unittest.TestCase):
+    def setUp(self):
+        page = (SOURCE / "man/libtroupe.3").read_text()
+        self.synopsis, self.description = re.search(r"^\.Sh SYNOPSIS\n(.*?)^\.Sh DESCRIPTION\n(.*)", page, re.DOTALL | re.MULTILINE).groups()
+
+    def test_the_synopsis_is_the_header(self):
+        found = {name: (kind, re.findall(r'"(.*?)"', arguments))
+                 for kind, name, arguments in re.findall(r"^\.Ft (.*)\n\.Fn (\w+)(.*)", self.synopsis, re.MULTILINE)}
+        self.assertEqual(found, prototypes())
+        self.assertEqual({name for name, (kind, _) in found.items() if not kind.startswith("typedef")}, declared())
+
+    def test_every_function_is_described(self):
+        described = set(re.findall(r"\bFn (\w+)", self.description))
+        plain = {name for name in declared() if name.removesuffix("_async") not in declared() - {name}}
+        self.assertEqual(plain - described, set())
+        self.assertEqual(described - declared(), set())
+
+
 class Libtroupe(unittest.TestCase):
     def compile(self, compiler, suffix, *flags, program=PROGRAM):
         if not shutil.which(compiler):
