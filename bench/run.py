@@ -27,6 +27,7 @@ import actors  # noqa: E402
 import harness  # noqa: E402
 
 ROUND_TRIPS = 10_000
+FLOODED_TRIPS = 2_000
 ASKS = 500_000
 SENDS = 1_000_000
 REDIS_CALLS = 300_000
@@ -104,6 +105,7 @@ ROWS = [
     Row("ask-1-p50-parking", "p50_us", "ask", "echo parking"),
     Row("ask-1-p50-redis", "p50_us", "ask", "redis 1", at_most=1.0),
     Row("ask-1-p99", "p99_us", "ask", "echo raw", at_most=2.0),
+    Row("flooded-p99", "p99_us", "ask flooded", "echo flooded", at_most=2.0),
     Row("ask-256", "per_second", "asks", "redis 256", at_least=4.0),
     Row("send", "per_second", "sends", "redis 256", at_least=5.2),
     Row("actor-ask", "per_second", "actor asks", at_least=500_000),
@@ -116,7 +118,7 @@ ROWS = [
 ]
 
 
-def one_round(socket, counter, driver, mover, redis):
+def one_round(socket, counter, slow, driver, mover, redis):
     """Everything once; the names are those that rows speak of."""
     results = {
         "echo raw": measured("echo", "raw", ROUND_TRIPS),
@@ -124,6 +126,8 @@ def one_round(socket, counter, driver, mover, redis):
         "ask": measured("ask", socket, counter, ROUND_TRIPS),
         "echo polling": measured("echo", "polling", ROUND_TRIPS),
         "echo parking": measured("echo", "parking", ROUND_TRIPS),
+        "echo flooded": measured("flooded", "echo", FLOODED_TRIPS),
+        "ask flooded": measured("flooded", "ask", FLOODED_TRIPS, socket, counter, slow),
         "asks": measured("asks", socket, counter, 256, ASKS),
         "sends": measured("sends", socket, counter, SENDS),
         "actor asks": driver.asks(),
@@ -148,9 +152,11 @@ def measure(rounds):
         daemon = stack.enter_context(harness.Daemon(path=PATH))
         spawn = [str(BUILD / "troupe"), "-S", daemon.socket, "spawn", "counter"]
         counter = subprocess.run(spawn, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        client = stack.enter_context(harness.Client(daemon.socket))
+        slow = client.request("spawn", "slow", [], {"async": 1, "mailbox": 1000})
         driver, mover = actors.Driver(daemon), actors.Mover(daemon)
         idle = actors.idle(PATH)  # takes long, and does not vary
-        return [one_round(daemon.socket, counter, driver, mover, redis) | {"idle": idle} for _ in range(rounds)]
+        return [one_round(daemon.socket, counter, slow, driver, mover, redis) | {"idle": idle} for _ in range(rounds)]
 
 
 UNITS = {"us": ("us", 1), "kib": ("KiB", 1), "second": ("/s", 0), "wakes": ("", 0)}
