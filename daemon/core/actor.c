@@ -65,9 +65,16 @@ static bool actor_will_flush(struct tr_actor *actor, struct tr_asker *asker) {
         return true;
 }
 
+/* relaxed: a guess for who routes */
+static void actor_show_load(struct tr_actor *actor) {
+        if (actor->slot)
+                atomic_store_explicit(&actor->slot->in_progress, actor->in_progress, memory_order_relaxed);
+}
+
 /* A message has ended: it is put away at the next turn, or, where it is the actor's own, dropped. */
 static void actor_put_away(struct tr_actor *actor, struct tr_message *message) {
         actor->in_progress--;
+        actor_show_load(actor);
         switch (message->kind) {
         case TR_MESSAGE_INIT:
                 tr_message_unref(tr_actor_take_init(actor));
@@ -107,6 +114,8 @@ void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const 
         if (message->kind == TR_MESSAGE_INIT) {
                 actor->started = true;
                 actor_announce(actor, TR_EVENT_STARTED, NULL);
+                if (actor->slot)
+                        tr_slot_started(actor->slot, actor);
         }
         actor_show_rest(actor);
         if (tr_message_settle(message, &begun) && message->asker)
@@ -183,6 +192,7 @@ static bool actor_is_doomed(struct tr_actor *actor) {
 
 static void actor_begin(struct tr_actor *actor, struct tr_message *message) {
         actor->in_progress++;
+        actor_show_load(actor);
         /* relaxed: figures for people */
         atomic_fetch_add_explicit(&actor->messages_total, 1, memory_order_relaxed);
         actor->target.system->behaviour->begin(actor->self, message);
@@ -204,8 +214,37 @@ static void actor_open(struct tr_actor *actor) {
 }
 
 /* New messages are for an actor that has started and is not at its bound of handlers in progress. */
-static bool actor_answers_only(struct tr_actor *actor) {
+static bool actor_answers_only(const struct tr_actor *actor) {
         return !actor->started || actor->in_progress >= actor->async_max || actor->taken;
+}
+
+/* Whether it may take from its pool's queue, were there something. */
+static bool actor_may_pull(const struct tr_actor *actor) {
+        return actor->slot && !actor->closing && !actor_answers_only(actor);
+}
+
+/* A message from the queue of its pool, by turns with those of its own mailbox. */
+static struct tr_message *actor_pull(struct tr_actor *actor) {
+        struct tr_message *message =
+                actor_may_pull(actor) && !actor->pulled ? tr_slot_pull(actor->slot, actor->in_progress == 0) : NULL;
+        if (message)
+                tr_mailbox_adopt(&actor->mailbox, message);
+        actor->pulled = message;
+        return message;
+}
+
+/* How many it takes at once. A worker takes one: what it has not taken when it gets stuck is served by others. */
+static uint32_t actor_take_max(const struct tr_actor *actor) {
+        if (actor_answers_only(actor))
+                return 0;
+        return actor->slot ? 1 : TR_MAILBOX_BATCH;
+}
+
+/* Whether a worker, which takes one message at a time, will have another one in its next turn: then answers wait for that one's. */
+static bool actor_sees_more(struct tr_actor *actor) {
+        return actor->slot && !actor->over &&
+               (atomic_load_explicit(&actor->mailbox.has_messages, memory_order_relaxed) ||
+                (actor->in_progress == 0 && tr_slot_sees_work(actor->slot)));
 }
 
 static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
@@ -226,7 +265,7 @@ static void actor_run_messages(struct tr_actor *actor) {
         while (actor->taken && actor->in_progress < actor->async_max && !actor_is_doomed(actor)) {
                 struct tr_message *message = actor->taken;
                 actor->taken = message->next_in_hand;
-                actor->more = actor->taken;
+                actor->more = actor->taken || actor_sees_more(actor);
                 if (tr_mailbox_begin(&actor->mailbox, message)) {
                         actor_begin(actor, message);
                 } else {
@@ -239,13 +278,13 @@ static void actor_run_messages(struct tr_actor *actor) {
 static void actor_run(struct tr_actor *actor) {
         const struct tr_behaviour *behaviour = actor->target.system->behaviour;
         struct tr_list answers = TR_LIST_INIT(answers);
-        bool answers_only = actor_answers_only(actor);
         struct tr_message *finished = actor->finished;
 
         actor->finished = NULL;
-        struct tr_message *taken = tr_mailbox_take(&actor->mailbox, answers_only, finished, &answers);
+        struct tr_message *pulled = actor_pull(actor);
+        struct tr_message *taken = tr_mailbox_take(&actor->mailbox, pulled ? 0 : actor_take_max(actor), finished, &answers);
         if (!actor->taken)
-                actor->taken = taken;
+                actor->taken = pulled ? pulled : taken;
 
         if (atomic_load_explicit(&actor->mailbox.answer_lost, memory_order_acquire))
                 tr_actor_fault(actor, NULL, tr_failure_new(TR_CODE_NO_MEMORY, "an answer was lost for want of memory"));
@@ -253,7 +292,8 @@ static void actor_run(struct tr_actor *actor) {
         actor_run_answers(actor, &answers);
         if (!actor_is_doomed(actor))
                 actor->next_timer_ns = behaviour->run_timers(actor->self, tr_clock_ns());
-        actor_flush(actor); /* what is ready does not wait for what begins now */
+        if (!actor->slot)
+                actor_flush(actor); /* what is ready does not wait for what begins now */
         actor_run_messages(actor);
         if (!actor_is_doomed(actor))
                 actor->next_timer_ns = behaviour->run_timers(actor->self, tr_clock_ns());
@@ -279,15 +319,34 @@ static enum tr_event actor_end_event(struct tr_failure *failure) {
         return failure->code == TR_CODE_KILLED ? TR_EVENT_KILLED : TR_EVENT_FAULTED;
 }
 
+/* Moves what was taken and not begun to the front of another list. */
+static void take_unbegun(struct tr_list *in_hand, struct tr_list *left) {
+        struct tr_list unbegun = TR_LIST_INIT(unbegun);
+        struct tr_message *message;
+        tr_list_for_each(message, in_hand, link) {
+                if (tr_message_state(message) != TR_MESSAGE_QUEUED)
+                        continue;
+                tr_list_unlink(&message->link);
+                tr_list_append(&unbegun, &message->link);
+        }
+        tr_list_splice(&unbegun, left);
+        tr_list_splice(left, &unbegun);
+}
+
 void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         struct tr_system *system = actor->target.system;
         struct tr_list queue = TR_LIST_INIT(queue), in_hand = TR_LIST_INIT(in_hand), answers = TR_LIST_INIT(answers);
+        struct tr_list left = TR_LIST_INIT(left); /* for the other workers */
         struct tr_failure *owed = take_failure ? tr_failure_ref(take_failure)
                                                : tr_failure_new(TR_CODE_STOPPED, "the actor stopped before it answered this");
 
         if (take_failure && !actor->started && take_failure->code != TR_CODE_KILLED)
                 tr_target_set_stillborn(&actor->target, take_failure);
         tr_mailbox_close_and_take(&actor->mailbox, &queue, &in_hand, &answers);
+        if (actor->slot) {
+                tr_list_splice(&left, &queue);
+                take_unbegun(&in_hand, &left);
+        }
         tr_actor_clear_stop(actor);
         atomic_store(&actor->state, TR_ACTOR_ENDED);
         atomic_store_explicit(&actor->target.gone, true, memory_order_relaxed);
@@ -305,6 +364,10 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         if (actor->opened)
                 actor_announce(actor, actor_end_event(take_failure), take_failure);
         tr_target_end(&actor->target, take_failure);
+        if (actor->slot) {
+                tr_slot_left(actor->slot, actor, take_failure, &left);
+                actor_reject_list(actor, &left, owed);
+        }
 
         struct tr_answer *answer;
         tr_list_for_each(answer, &answers, link) {
@@ -359,6 +422,8 @@ static bool actor_stop_step(struct tr_actor *actor) {
         /* more can begin */
         if (actor->started && !actor_is_drained(actor) && actor->in_progress < actor->async_max)
                 return false;
+        if (actor_may_pull(actor) && tr_slot_has_work(actor->slot))
+                return false;
         if (actor_has_closed(actor))
                 return true;
         if (actor->in_progress > 0 && !tr_standstill_reached(actor))
@@ -412,6 +477,8 @@ void tr_actor_turn(struct tr_actor *actor) {
         /* seq_cst, as is `killed`: either the kill sees the turn and signals it, or the turn sees the kill */
         atomic_store(&actor->in_turn, true);
         tr_system_note_turn(actor->target.system);
+        if (actor->slot)
+                tr_slot_wake(actor->slot);
         if (!atomic_load(&actor->killed)) {
                 if (!actor->opened)
                         actor_open(actor);
@@ -419,7 +486,8 @@ void tr_actor_turn(struct tr_actor *actor) {
                         actor_run(actor);
         }
         actor_judge(actor);
-        actor_flush(actor);
+        if (!actor_sees_more(actor))
+                actor_flush(actor);
         atomic_store(&actor->in_turn, false);
         actor_enter_state(actor, actor_resting_state(actor));
 }
@@ -430,6 +498,8 @@ void tr_actor_wait(struct tr_actor *actor) {
                 return;
         /* What is finished is put away first, by one more turn, so that an idle actor keeps nothing of anybody. */
         if (actor->finished)
+                return;
+        if (actor_may_pull(actor) && tr_slot_rest(actor->slot, actor->in_progress == 0))
                 return;
         tr_mailbox_wait(&actor->mailbox, actor_answers_only(actor), actor->next_timer_ns);
 }

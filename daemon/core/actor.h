@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/core/mailbox.h"
+#include "daemon/core/pool.h"
 #include "daemon/core/standstill.h"
 #include "daemon/core/system.h"
 #include "daemon/core/target.h"
@@ -82,6 +83,7 @@ struct tr_actor_options {
         uint64_t mailbox_bytes;
         uint32_t async;
         bool program; /* the actor is a program's main: it ends when nothing is pending in it */
+        struct tr_slot *slot; /* the actor is a pool's worker, in this one; or NULL */
 };
 
 #define TR_ACTOR_FLUSH_MAX 16
@@ -100,6 +102,7 @@ struct tr_actor {
         uint64_t heap_max_bytes;
         uint32_t async_max;
         bool program;
+        struct tr_slot *slot; /* where it is a worker, whose pool it holds; or NULL */
 
         /* Any thread. */
         _Atomic uint32_t state;     /* enum tr_actor_state */
@@ -124,6 +127,7 @@ struct tr_actor {
         bool drained;                /* the behaviour was told of the stop */
         struct tr_message *closing;  /* the close message, in progress or done */
         bool opened;
+        bool pulled;                 /* what it took last was from its pool's queue: the next one is from its own */
         bool over;                   /* the last turn is done */
         struct tr_message *taken;    /* and not begun; borrowed from what is in hand */
         uint64_t next_timer_ns;      /* the behaviour's next */
@@ -204,9 +208,11 @@ void tr_actor_stop(struct tr_target *target, enum tr_stop_reason reason, uint64_
 void tr_actor_kill(struct tr_target *target);
 
 extern const struct tr_target_ops tr_actor_target_ops;
+/* The same for workers. */
+extern const struct tr_target_ops tr_worker_target_ops;
 
 static inline struct tr_actor *tr_actor_of(struct tr_target *target) {
-        return target->ops == &tr_actor_target_ops ? (struct tr_actor *)target : NULL;
+        return target->ops == &tr_actor_target_ops || target->ops == &tr_worker_target_ops ? (struct tr_actor *)target : NULL;
 }
 
 #endif

@@ -187,15 +187,15 @@ void tr_mailbox_call_attention(struct tr_mailbox *mailbox) {
 
 /* Moves messages from the queue to what is in hand, without a look at them where it can: what is in them is still in the cache of the
  * CPU that wrote it, and every sender waits. Answers the first one, and how many. */
-static struct tr_message *mailbox_take_queue_locked(struct tr_mailbox *mailbox, uint32_t *ret_count)
+static struct tr_message *mailbox_take_queue_locked(struct tr_mailbox *mailbox, uint32_t max, uint32_t *ret_count)
         TR_REQUIRES(mailbox->lock) {
         struct tr_message *first = tr_list_first(&mailbox->queue, struct tr_message, link);
-        *ret_count = mailbox->queue_count < TR_MAILBOX_BATCH ? mailbox->queue_count : TR_MAILBOX_BATCH;
-        if (mailbox->queue_count <= TR_MAILBOX_BATCH) {
+        *ret_count = mailbox->queue_count < max ? mailbox->queue_count : max;
+        if (mailbox->queue_count <= max) {
                 tr_list_splice(&mailbox->in_hand, &mailbox->queue);
         } else {
                 struct tr_list *last = &first->link;
-                for (uint32_t i = 1; i < TR_MAILBOX_BATCH; i++)
+                for (uint32_t i = 1; i < max; i++)
                         last = last->next;
                 tr_list_splice_front(&mailbox->in_hand, &mailbox->queue, last);
         }
@@ -214,7 +214,7 @@ static void chain_in_hand(struct tr_message *first, uint32_t count) {
                 message->next_in_hand = NULL;
 }
 
-struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
+struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, uint32_t max, struct tr_message *finished,
                                    struct tr_list *ret_answers) {
         struct tr_message *taken = NULL;
         uint32_t count = 0;
@@ -222,8 +222,8 @@ struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only
         tr_lock_acquire(&mailbox->lock);
         for (struct tr_message *message = finished; message; message = message->next_in_hand)
                 tr_list_unlink(&message->link);
-        if (!answers_only && mailbox->queue_count > 0)
-                taken = mailbox_take_queue_locked(mailbox, &count);
+        if (max > 0 && mailbox->queue_count > 0)
+                taken = mailbox_take_queue_locked(mailbox, max, &count);
         tr_list_splice(ret_answers, &mailbox->answers);
         bool more = mailbox->queue_count > 0;
         if (atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) != more)
@@ -240,6 +240,17 @@ struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only
                 mailbox->last_lone = taken && taken->lone && !taken->next_in_hand && tr_list_is_empty(ret_answers);
         }
         return taken;
+}
+
+void tr_mailbox_adopt(struct tr_mailbox *mailbox, struct tr_message *take_message) {
+        tr_lock_acquire(&mailbox->lock);
+        tr_list_append(&mailbox->in_hand, &take_message->link);
+        /* as where it is posted: tr_mailbox_begin() counts it off */
+        atomic_fetch_add_explicit(&mailbox->messages, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&mailbox->bytes, tr_message_bytes(take_message), memory_order_relaxed);
+        tr_lock_release(&mailbox->lock);
+        take_message->next_in_hand = NULL;
+        mailbox->last_message_ns = tr_clock_ns();
 }
 
 bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message) {
@@ -345,6 +356,14 @@ void tr_mailbox_close_and_take(struct tr_mailbox *mailbox, struct tr_list *ret_q
         mailbox->queue_count = 0;
         tr_list_splice(ret_in_hand, &mailbox->in_hand);
         tr_list_splice(ret_answers, &mailbox->answers);
+        tr_lock_release(&mailbox->lock);
+}
+
+void tr_mailbox_close_and_take_queue(struct tr_mailbox *mailbox, struct tr_list *ret_queue) {
+        tr_lock_acquire(&mailbox->lock);
+        mailbox->closed = true;
+        tr_list_splice(ret_queue, &mailbox->queue);
+        mailbox->queue_count = 0;
         tr_lock_release(&mailbox->lock);
 }
 

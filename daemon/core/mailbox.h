@@ -99,12 +99,13 @@ void tr_mailbox_post_answer(struct tr_mailbox *mailbox, struct tr_answer *take_a
 void tr_mailbox_call_attention(struct tr_mailbox *mailbox);
 
 /*
- * The receiver only. Puts away `finished` (unlinks and drops them), then takes up to TR_MAILBOX_BATCH messages (none where
- * `answers_only`) and all answers. Answers the first message, with the others behind it, as `finished` is, in next_in_hand. They are
+ * The receiver only. Puts away `finished` (unlinks and drops them), then takes up to `max` messages and all answers. Answers the first message, with the others behind it, as `finished` is, in next_in_hand. They are
  * borrowed: the mailbox's list of what is in hand holds them until they are put away.
  */
-struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, bool answers_only, struct tr_message *finished,
+struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, uint32_t max, struct tr_message *finished,
                                    struct tr_list *ret_answers);
+/* The receiver only: a message that was queued elsewhere is in hand here, as if it had been taken. Takes it; in no list. */
+void tr_mailbox_adopt(struct tr_mailbox *mailbox, struct tr_message *take_message);
 /* The receiver only: a taken message begins. False where somebody settled it first. */
 bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message);
 
@@ -116,6 +117,8 @@ void tr_mailbox_close(struct tr_mailbox *mailbox);
 /* The receiver, at its end: closed for messages and answers, everything handed to the caller: the lists' references too. */
 void tr_mailbox_close_and_take(struct tr_mailbox *mailbox, struct tr_list *ret_queue, struct tr_list *ret_in_hand,
                                struct tr_list *ret_answers);
+/* Any thread, for an actor that does not return: closed for messages, and what it has not taken is handed to the caller. */
+void tr_mailbox_close_and_take_queue(struct tr_mailbox *mailbox, struct tr_list *ret_queue);
 /* Any thread, for an actor that does not return: rejects all that is queued and in hand, leaving the lists to the receiver. */
 void tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failure);
 /* Any thread. Writes the name of the handler that began last and has not ended; false where none is. */

@@ -97,11 +97,23 @@ static void actor_free(struct tr_target *target) {
         tr_mailbox_deinit(&actor->mailbox);
         tr_target_deinit(target);
         free(actor->behaviour_info);
+        if (actor->slot)
+                tr_target_unref(&actor->slot->pool->target);
         free(actor);
 }
 
 const struct tr_target_ops tr_actor_target_ops = {
         .kind = TR_TARGET_ACTOR,
+        .post = actor_post,
+        .stop = tr_actor_stop,
+        .kill = tr_actor_kill,
+        .info = actor_info,
+        .is_busy = actor_is_busy,
+        .free = actor_free,
+};
+
+const struct tr_target_ops tr_worker_target_ops = {
+        .kind = TR_TARGET_WORKER,
         .post = actor_post,
         .stop = tr_actor_stop,
         .kill = tr_actor_kill,
@@ -182,7 +194,8 @@ static struct tr_actor *actor_new(struct tr_system *system, const struct tr_acto
         if (!actor)
                 return NULL;
         const char *label = options->label ? options->label : options->actor;
-        if (tr_target_init(&actor->target, &tr_actor_target_ops, system, options->owner_uid, label, options->actor) < 0) {
+        const struct tr_target_ops *ops = options->slot ? &tr_worker_target_ops : &tr_actor_target_ops;
+        if (tr_target_init(&actor->target, ops, system, options->owner_uid, label, options->actor) < 0) {
                 free(actor);
                 return NULL;
         }
@@ -194,6 +207,9 @@ static struct tr_actor *actor_new(struct tr_system *system, const struct tr_acto
         actor->heap_max_bytes = options->heap_bytes ? options->heap_bytes : limits->heap_bytes;
         actor->async_max = options->async ? options->async : limits->async;
         actor->program = options->program;
+        actor->slot = options->slot;
+        if (actor->slot)
+                tr_target_ref(&actor->slot->pool->target);
         actor->next_timer_ns = TR_NEVER;
         actor->thread_over = true;
         return actor;
@@ -246,6 +262,8 @@ struct tr_failure *tr_actor_spawn(struct tr_system *system, struct tr_session *s
                 actor->init = take_init;
                 tr_lock_release(&target->lock);
                 int r = 0;
+                if (actor->slot)
+                        tr_slot_enter(actor->slot, actor);
                 if (system->hooks.run)
                         system->hooks.run(system->hooks.userdata, actor);
                 else

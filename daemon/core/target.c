@@ -22,6 +22,7 @@
 static const char *const kind_texts[] = {
         [TR_TARGET_ACTOR] = "actor",
         [TR_TARGET_POOL] = "pool",
+        [TR_TARGET_WORKER] = "worker",
         [TR_TARGET_CONNECTION] = "connection",
 };
 

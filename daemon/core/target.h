@@ -25,6 +25,7 @@ struct tr_session;
 enum tr_target_kind {
         TR_TARGET_ACTOR,
         TR_TARGET_POOL,
+        TR_TARGET_WORKER, /* an actor in a pool */
         TR_TARGET_CONNECTION,
 };
 

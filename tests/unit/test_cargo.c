@@ -85,7 +85,7 @@ static struct tr_answer *next_answer(void) {
         struct tr_answer *answer;
 
         if (tr_list_is_empty(&answers))
-                tr_mailbox_take(&home->mailbox, true, NULL, &answers);
+                tr_mailbox_take(&home->mailbox, 0, NULL, &answers);
         answer = tr_list_first(&answers, struct tr_answer, link);
         if (answer)
                 tr_list_unlink(&answer->link);

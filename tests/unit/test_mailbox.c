@@ -43,7 +43,7 @@ static enum tr_post post(struct tr_message *message) {
 /* Into `taken`; answers how many. */
 static uint32_t take(struct tr_mailbox *from, bool answers_only, struct tr_message *finished) {
         uint32_t count = 0;
-        for (struct tr_message *message = tr_mailbox_take(from, answers_only, finished, &answers); message;
+        for (struct tr_message *message = tr_mailbox_take(from, answers_only ? 0 : TR_MAILBOX_BATCH, finished, &answers); message;
              message = message->next_in_hand)
                 taken[count++] = message;
         return count;

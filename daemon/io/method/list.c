@@ -53,7 +53,7 @@ static bool is_listed(const struct list_filter *filter, const struct tr_target *
         if (!filter->everybodys && target->owner_uid != filter->uid)
                 return false;
         return (target->ops->kind == TR_TARGET_ACTOR && filter->actors) ||
-               (target->ops->kind == TR_TARGET_POOL && filter->pools);
+               ((target->ops->kind == TR_TARGET_POOL || target->ops->kind == TR_TARGET_WORKER) && filter->pools);
 }
 
 struct tr_failure *tr_method_list(struct tr_request *request) {

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a pool: how it starts, what it says of itself, how it stops.
+ *
+ * An orderly stop closes the pool to new messages, waits until its queue is empty, tells the workers to stop, and ends with the
+ * last of them. Workers that have been told still pull what one that faults meanwhile leaves behind.
+ *
+ * Each slot's timer and the stop timer hold a reference to the pool while they are set, each worker holds one (its slot is
+ * in here), and one is that of the pool's being alive, dropped in pool_end().
+ */
+#include "daemon/core/pool.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/clock.h"
+#include "daemon/core/actor.h"
+#include "daemon/core/session.h"
+#include "daemon/core/system.h"
+
+#define QUEUE_DEFAULT 65536
+#define QUEUE_BYTES_DEFAULT (UINT64_C(64) << 20)
+#define BACKOFF_MIN_NS (200 * TR_NS_PER_MS)
+#define BACKOFF_MAX_NS (10 * TR_NS_PER_S)
+#define BACKOFF_RESET_NS (10 * TR_NS_PER_S)
+
+static const char *const routing_texts[] = {
+        [TR_ROUTING_ROUND_ROBIN] = "round-robin",
+        [TR_ROUTING_SMALLEST_MAILBOX] = "smallest-mailbox",
+        [TR_ROUTING_RANDOM] = "random",
+        [TR_ROUTING_SHARED] = "shared",
+};
+
+const char *tr_routing_text(enum tr_routing routing) {
+        return routing_texts[routing];
+}
+
+bool tr_routing_parse(const char *text, size_t len, enum tr_routing *ret_routing) {
+        for (size_t i = 0; i < sizeof(routing_texts) / sizeof(routing_texts[0]); i++)
+                if (strlen(routing_texts[i]) == len && memcmp(routing_texts[i], text, len) == 0) {
+                        *ret_routing = (enum tr_routing)i;
+                        return true;
+                }
+        return false;
+}
+
+/* The CPUs that this process may use. (A quota of its control group says for how long, not how many: see sched(7).) */
+static uint32_t count_cpus(void) {
+        cpu_set_t set;
+        if (sched_getaffinity(0, sizeof(set), &set) != 0)
+                return TR_POOL_WORKERS_UNKNOWN;
+        uint32_t count = (uint32_t)CPU_COUNT(&set);
+        return count < TR_POOL_WORKERS_MAX ? count : TR_POOL_WORKERS_MAX;
+}
+
+static void pool_free(struct tr_target *target) {
+        struct tr_pool *pool = (struct tr_pool *)target;
+        tr_failure_unref(pool->failure);
+        tr_lock_deinit(&pool->lock);
+        tr_target_deinit(target);
+        free(pool->args);
+        free(pool);
+}
+
+static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_options *options) {
+        uint32_t workers = options->workers ? options->workers : count_cpus();
+        struct tr_pool *pool = calloc(1, sizeof(*pool) + workers * sizeof(pool->slots[0]));
+        uint8_t *args = malloc(options->args_bytes + 1);
+        if (!pool || !args || tr_target_init(&pool->target, &tr_pool_target_ops, system, options->owner_uid, options->name,
+                                             options->actor) < 0) {
+                free(args);
+                free(pool);
+                return NULL;
+        }
+        if (options->args_bytes)
+                memcpy(args, options->args, options->args_bytes);
+        pool->routing = options->routing;
+        pool->workers = workers;
+        pool->queue_max = options->queue ? options->queue : QUEUE_DEFAULT;
+        pool->queue_bytes_max = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES_DEFAULT;
+        pool->heap_bytes = options->heap_bytes;
+        pool->mailbox = options->mailbox;
+        pool->mailbox_bytes = options->mailbox_bytes ? options->mailbox_bytes : system->limits.mailbox_bytes;
+        pool->async = options->async;
+        pool->persistent = options->persistent;
+        pool->args = args;
+        pool->args_bytes = options->args_bytes;
+        pool->args_count = options->args_count;
+        pool->args_internal = options->args_internal;
+        tr_lock_init(&pool->lock);
+        tr_list_init(&pool->queue);
+        tr_list_init(&pool->free);
+        struct tr_pool_options chosen = *options;
+        chosen.backoff_min_ns = options->backoff_min_ns ? options->backoff_min_ns : BACKOFF_MIN_NS;
+        chosen.backoff_max_ns = options->backoff_max_ns ? options->backoff_max_ns : BACKOFF_MAX_NS;
+        chosen.backoff_reset_ns = options->backoff_reset_ns ? options->backoff_reset_ns : BACKOFF_RESET_NS;
+        for (uint32_t i = 0; i < workers; i++)
+                tr_slot_init(&pool->slots[i], pool, i + 1, &chosen);
+        return pool;
+}
+
+/* Registered, with its name, in its session. NULL, or why not. */
+static struct tr_failure *pool_introduce(struct tr_pool *pool, struct tr_session *session, const char *name,
+                                         struct tr_target **ret_holder) {
+        struct tr_registry *registry = &pool->target.system->registry;
+        int r = tr_registry_add(registry, &pool->target);
+        if (r == 0)
+                r = tr_registry_publish(registry, name, strlen(name), &pool->target, NULL, ret_holder);
+        if (r == TR_REGISTRY_TAKEN)
+                return tr_failure_new(TR_CODE_TAKEN, "the name %s is published already", name);
+        if (r != 0)
+                return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
+        tr_session_join(session, &pool->target);
+        return NULL;
+}
+
+struct tr_failure *tr_pool_start(struct tr_system *system, struct tr_session *session, const struct tr_pool_options *options,
+                                 struct tr_message *take_start, struct tr_target **ret_target, struct tr_target **ret_holder) {
+        struct tr_pool *pool = pool_new(system, options);
+        if (!pool) {
+                tr_message_unref(take_start);
+                return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
+        }
+        struct tr_target *target = tr_target_ref(&pool->target);
+        struct tr_failure *failure =
+                pool_introduce(pool, session, options->publish ? options->publish : options->name, ret_holder);
+        if (failure) {
+                /* Whoever found the name meanwhile finds it ended. */
+                tr_message_unref(take_start);
+                tr_lock_acquire(&pool->lock);
+                pool->stopping = true;
+                tr_lock_release(&pool->lock);
+                tr_pool_try_end(pool);
+                tr_target_unref(target);
+                return failure;
+        }
+        take_start->spawned = tr_target_ref(target);
+        tr_lock_acquire(&pool->lock);
+        pool->start = take_start;
+        tr_lock_release(&pool->lock);
+        for (uint32_t i = 0; i < pool->workers; i++)
+                tr_slot_start(&pool->slots[i]);
+        *ret_target = target;
+        return NULL;
+}
+
+/* The end */
+
+static void pool_end(struct tr_pool *pool, struct tr_failure *failure, struct tr_list *queue) {
+        struct tr_failure *owed = failure ? tr_failure_ref(failure)
+                                          : tr_failure_new(TR_CODE_STOPPED, "the pool stopped before it answered this");
+        struct tr_message *message;
+        if (tr_system_clear_timer(pool->target.system, &pool->stop_timer))
+                tr_target_unref(&pool->target);
+        atomic_store_explicit(&pool->target.gone, true, memory_order_relaxed);
+        /* Before anybody is answered: who hears of the end may start another one under the name at once. */
+        tr_registry_withdraw(&pool->target.system->registry, &pool->target);
+        tr_list_for_each(message, queue, link) {
+                tr_list_unlink(&message->link);
+                tr_message_reject(message, owed, TR_RAN_NO);
+                tr_message_unref(message);
+        }
+        tr_lock_acquire(&pool->lock);
+        struct tr_message *start = tr_steal(pool->start);
+        tr_lock_release(&pool->lock);
+        if (start)
+                tr_message_reject(start, owed, owed->ran);
+        tr_message_unref(start);
+        tr_target_end(&pool->target, failure);
+        tr_failure_unref(owed);
+        tr_target_unref(&pool->target);
+}
+
+void tr_pool_try_end(struct tr_pool *pool) {
+        struct tr_list queue = TR_LIST_INIT(queue);
+        struct tr_failure *failure = NULL;
+        tr_lock_acquire(&pool->lock);
+        /* Where a queue is left, slots that are vacant are filled once more to serve it, but for what was killed. */
+        bool over = pool->stopping && !pool->over && pool->occupied == 0 &&
+                    (pool->workers_stopped || pool->queue_count == 0 || pool->killed);
+        if (over) {
+                pool->over = true;
+                failure = tr_steal(pool->failure);
+                tr_list_splice(&queue, &pool->queue);
+                pool->queue_count = 0;
+                pool->queue_bytes = 0;
+        }
+        tr_lock_release(&pool->lock);
+        if (!over)
+                return;
+        for (uint32_t i = 0; i < pool->workers; i++)
+                tr_slot_clear_timer(&pool->slots[i]);
+        pool_end(pool, failure, &queue);
+        tr_failure_unref(failure);
+}
+
+/* A reference to the worker in a slot, or NULL. */
+static struct tr_target *slot_worker(struct tr_slot *slot) {
+        tr_lock_acquire(&slot->pool->lock);
+        struct tr_target *worker = slot->worker ? tr_target_ref(&slot->worker->target) : NULL;
+        tr_lock_release(&slot->pool->lock);
+        return worker;
+}
+
+void tr_pool_stop_workers(struct tr_pool *pool) {
+        tr_lock_acquire(&pool->lock);
+        bool now = pool->stopping && !pool->workers_stopped && pool->queue_count == 0;
+        enum tr_stop_reason reason = pool->stop_reason;
+        if (now)
+                pool->workers_stopped = true;
+        tr_lock_release(&pool->lock);
+        for (uint32_t i = 0; now && i < pool->workers; i++) {
+                struct tr_target *worker = slot_worker(&pool->slots[i]);
+                if (worker)
+                        worker->ops->stop(worker, reason, TR_NEVER);
+                tr_target_unref(worker);
+        }
+}
+
+static void pool_kill(struct tr_target *target) {
+        struct tr_pool *pool = (struct tr_pool *)target;
+        struct tr_list queue = TR_LIST_INIT(queue);
+        tr_lock_acquire(&pool->lock);
+        bool first = !pool->killed && !pool->over;
+        if (first) {
+                pool->killed = pool->stopping = pool->workers_stopped = true;
+                tr_failure_unref(pool->failure);
+                pool->failure = tr_failure_new(TR_CODE_KILLED, "the pool was killed");
+        }
+        tr_lock_release(&pool->lock);
+        for (uint32_t i = 0; first && i < pool->workers; i++) {
+                struct tr_target *worker = slot_worker(&pool->slots[i]);
+                if (worker)
+                        worker->ops->kill(worker);
+                tr_target_unref(worker);
+        }
+        if (first)
+                tr_pool_try_end(pool);
+}
+
+static void on_stop_timer(struct tr_timer *timer) {
+        struct tr_pool *pool = tr_container_of(timer, struct tr_pool, stop_timer);
+        pool_kill(&pool->target);
+        tr_target_unref(&pool->target);
+}
+
+static void pool_stop(struct tr_target *target, enum tr_stop_reason reason, uint64_t within_ns) {
+        struct tr_pool *pool = (struct tr_pool *)target;
+        tr_lock_acquire(&pool->lock);
+        bool over = pool->over;
+        if (!pool->stopping) {
+                pool->stopping = true;
+                pool->stop_reason = reason;
+        }
+        tr_lock_release(&pool->lock);
+        if (over)
+                return;
+        if (within_ns != TR_NEVER) {
+                tr_target_ref(target);
+                pool->stop_timer.fire = on_stop_timer;
+                if (tr_system_set_timer(target->system, &pool->stop_timer, tr_clock_deadline_ns(within_ns)) != 0)
+                        tr_target_unref(target);
+        }
+        tr_pool_stop_workers(pool);
+        tr_pool_try_end(pool);
+}
+
+/* What it says of itself */
+
+static const char *pool_state_text_locked(const struct tr_pool *pool) TR_REQUIRES(pool->lock) {
+        if (pool->stopping)
+                return "stopping";
+        if (!pool->has_started)
+                return "starting";
+        return pool->running > 0 ? "running" : "waiting";
+}
+
+static void write_pair(struct tr_writer *writer, const char *key, uint64_t value, uint32_t *pairs) {
+        tr_write_text(writer, key);
+        tr_write_uint(writer, value);
+        ++*pairs;
+}
+
+static uint32_t pool_info(struct tr_target *target, struct tr_writer *writer) {
+        struct tr_pool *pool = (struct tr_pool *)target;
+        uint32_t pairs = 2;
+        tr_lock_acquire(&pool->lock);
+        const char *state = pool_state_text_locked(pool);
+        uint32_t queued = pool->queue_count, running = pool->running;
+        uint64_t queued_bytes = pool->queue_bytes;
+        tr_lock_release(&pool->lock);
+
+        tr_write_text(writer, "state");
+        tr_write_text(writer, state);
+        tr_write_text(writer, "routing");
+        tr_write_text(writer, tr_routing_text(pool->routing));
+        write_pair(writer, "size", pool->workers, &pairs);
+        write_pair(writer, "running", running, &pairs);
+        write_pair(writer, "mailbox", queued, &pairs);
+        write_pair(writer, "mailbox_max", pool->queue_max, &pairs);
+        write_pair(writer, "mailbox_bytes", queued_bytes, &pairs);
+        write_pair(writer, "mailbox_bytes_max", pool->queue_bytes_max, &pairs);
+        /* relaxed: figures for people */
+        write_pair(writer, "messages", atomic_load_explicit(&pool->messages_total, memory_order_relaxed), &pairs);
+        write_pair(writer, "faults", atomic_load_explicit(&pool->faults_total, memory_order_relaxed), &pairs);
+        write_pair(writer, "restarts", atomic_load_explicit(&pool->restarts_total, memory_order_relaxed), &pairs);
+        return pairs;
+}
+
+static bool pool_is_busy(struct tr_target *target) {
+        struct tr_pool *pool = (struct tr_pool *)target;
+        tr_lock_acquire(&pool->lock);
+        bool busy = pool->queue_count > 0;
+        tr_lock_release(&pool->lock);
+        return busy;
+}
+
+const struct tr_target_ops tr_pool_target_ops = {
+        .kind = TR_TARGET_POOL,
+        .post = tr_pool_post,
+        .stop = pool_stop,
+        .kill = pool_kill,
+        .info = pool_info,
+        .is_busy = pool_is_busy,
+        .free = pool_free,
+};

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots: how a worker comes into one, and what happens when it leaves.
+ *
+ * A slot is filled when the pool starts, and again on the loop thread when the pause after its last worker is over. Pauses are
+ * each slot's own, so one that keeps failing does not slow its neighbours.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/random.h"
+#include "daemon/core/actor.h"
+#include "daemon/core/pool.h"
+#include "daemon/core/session.h"
+#include "daemon/core/system.h"
+
+/* The time that a worker's init has. */
+#define INIT_NS (10 * TR_NS_PER_S)
+
+void tr_slot_write_name(const struct tr_slot *slot, uint32_t incarnation, char ret_name[32]) {
+        if (incarnation > 1)
+                snprintf(ret_name, 32, "w-%" PRIu32 ".%" PRIu32, slot->number, incarnation - 1);
+        else
+                snprintf(ret_name, 32, "w-%" PRIu32, slot->number);
+}
+
+/* The timer */
+
+static void on_slot_timer(struct tr_timer *timer) {
+        struct tr_slot *slot = tr_container_of(timer, struct tr_slot, timer);
+        struct tr_pool *pool = slot->pool;
+        struct tr_target *late = NULL;
+        bool start = false;
+
+        tr_lock_acquire(&pool->lock);
+        if (tr_clock_ns() >= slot->due_ns) {
+                start = slot->state == TR_SLOT_VACANT && !pool->over && !(pool->stopping && pool->queue_count == 0);
+                late = slot->state == TR_SLOT_STARTING && slot->worker ? tr_target_ref(&slot->worker->target) : NULL;
+        }
+        tr_lock_release(&pool->lock);
+
+        if (late)
+                late->ops->kill(late);
+        tr_target_unref(late);
+        if (start)
+                tr_slot_start(slot);
+        tr_target_unref(&pool->target);
+}
+
+void tr_slot_clear_timer(struct tr_slot *slot) {
+        if (tr_system_clear_timer(slot->pool->target.system, &slot->timer))
+                tr_target_unref(&slot->pool->target);
+}
+
+static void slot_set_timer(struct tr_slot *slot, uint64_t due_ns) {
+        struct tr_pool *pool = slot->pool;
+        tr_slot_clear_timer(slot);
+        tr_target_ref(&pool->target);
+        if (tr_system_set_timer(pool->target.system, &slot->timer, due_ns) == 0)
+                return;
+        tr_target_unref(&pool->target);
+        tr_log(TR_LOG_ERROR, "pool %s: out of memory for the timer of a worker", pool->target.label);
+}
+
+void tr_slot_init(struct tr_slot *slot, struct tr_pool *pool, uint32_t number, const struct tr_pool_options *options) {
+        slot->pool = pool;
+        slot->number = number;
+        slot->timer.fire = on_slot_timer;
+        tr_list_init(&slot->free_link);
+        tr_backoff_init(&slot->backoff, options->backoff_min_ns, options->backoff_max_ns, options->backoff_reset_ns);
+}
+
+/* Starting */
+
+/* NULL, or why there is no worker. */
+static struct tr_failure *slot_spawn(struct tr_slot *slot, const char *name) {
+        struct tr_pool *pool = slot->pool;
+        struct tr_session *session = tr_session_inside(&pool->target);
+        struct tr_message *init =
+                tr_message_new(TR_MESSAGE_INIT, "init", 4, pool->args, pool->args_bytes, pool->args_count);
+        const struct tr_actor_options options = {
+                .actor = pool->target.actor,
+                .label = name,
+                .owner_uid = pool->target.owner_uid,
+                .heap_bytes = pool->heap_bytes,
+                .mailbox = pool->mailbox,
+                .mailbox_bytes = pool->mailbox_bytes,
+                .async = pool->async,
+                .slot = slot,
+        };
+        struct tr_target *target;
+        if (!session || !init) {
+                tr_session_unref(session);
+                tr_message_unref(init);
+                return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
+        }
+        init->internal = pool->args_internal;
+        init->caller_uid = pool->target.owner_uid;
+        struct tr_failure *failure = tr_actor_spawn(pool->target.system, session, &options, init, &target, NULL);
+        tr_session_unref(session);
+        if (!failure)
+                tr_target_unref(target);
+        return failure;
+}
+
+static void slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_failure *failure);
+
+void tr_slot_start(struct tr_slot *slot) {
+        struct tr_pool *pool = slot->pool;
+        char name[32];
+        tr_lock_acquire(&pool->lock);
+        bool start = slot->state == TR_SLOT_VACANT && !pool->over && !pool->killed;
+        uint32_t incarnation = slot->incarnation + 1;
+        if (start) {
+                slot->state = TR_SLOT_STARTING;
+                slot->incarnation = incarnation;
+                slot->began_ns = tr_clock_ns();
+                slot->due_ns = slot->began_ns + INIT_NS;
+                pool->occupied++;
+        }
+        uint64_t due_ns = slot->due_ns;
+        tr_lock_release(&pool->lock);
+        if (!start)
+                return;
+        if (incarnation > 1)
+                atomic_fetch_add_explicit(&pool->restarts_total, 1, memory_order_relaxed);
+        slot_set_timer(slot, due_ns);
+        tr_slot_write_name(slot, incarnation, name);
+        struct tr_failure *failure = slot_spawn(slot, name);
+        if (failure)
+                slot_down(slot, incarnation, failure);
+        tr_failure_unref(failure);
+}
+
+void tr_slot_enter(struct tr_slot *slot, struct tr_actor *worker) {
+        tr_target_ref(&worker->target);
+        tr_lock_acquire(&slot->pool->lock);
+        slot->worker = worker;
+        tr_lock_release(&slot->pool->lock);
+        atomic_store_explicit(&slot->in_progress, 0, memory_order_relaxed);
+}
+
+void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
+        static const uint8_t nil = 0xc0;
+        struct tr_pool *pool = slot->pool;
+        tr_lock_acquire(&pool->lock);
+        if (slot->worker != worker) {
+                tr_lock_release(&pool->lock); /* it was given up in its init, and has come back */
+                return;
+        }
+        slot->state = TR_SLOT_RUNNING;
+        slot->due_ns = TR_NEVER;
+        slot->has_started = true;
+        pool->has_started = true;
+        pool->running++;
+        struct tr_message *start = pool->start;
+        pool->start = NULL;
+        bool stop = pool->workers_stopped;
+        enum tr_stop_reason reason = pool->stop_reason;
+        tr_lock_release(&pool->lock);
+
+        tr_slot_clear_timer(slot);
+        if (start)
+                tr_message_resolve(start, &nil, sizeof(nil), false);
+        tr_message_unref(start);
+        if (stop)
+                worker->target.ops->stop(&worker->target, reason, TR_NEVER);
+}
+
+/* Leaving */
+
+static void slot_log_down(const struct tr_slot *slot, uint32_t incarnation, const struct tr_failure *failure,
+                          uint64_t pause_ns, bool given_up) {
+        char name[32];
+        tr_slot_write_name(slot, incarnation, name);
+        const char *code = failure ? tr_code_text(failure->code) : "stopped";
+        tr_log(failure ? TR_LOG_WARNING : TR_LOG_INFO,
+               "pool %s: worker %s: %s: %s; it is replaced in %" PRIu64 " ms", slot->pool->target.label, name, code,
+               failure ? failure->message : "it stopped", pause_ns / TR_NS_PER_MS);
+        if (given_up)
+                tr_log(TR_LOG_ERROR, "pool %s: slot w-%" PRIu32 " failed %d times within a minute and is tried once a minute",
+                       slot->pool->target.label, slot->number, TR_BACKOFF_FAILURES);
+}
+
+/* The pause until the slot is filled again. */
+static uint64_t slot_pause_ns_locked(struct tr_slot *slot, const struct tr_failure *failure) TR_REQUIRES(slot->pool->lock) {
+        uint32_t random = 0;
+        /* without randomness the jitter is the same for all, which is no reason not to start them */
+        (void)!tr_random_bytes(&random, sizeof(random));
+        uint64_t now_ns = tr_clock_ns();
+        return failure ? tr_backoff_failed(&slot->backoff, slot->began_ns, now_ns, random)
+                       : tr_backoff_ended(&slot->backoff, slot->began_ns, now_ns, random);
+}
+
+/* Whether the pool is done for, because no first start went well. */
+static bool pool_count_first_failure_locked(struct tr_pool *pool, struct tr_slot *slot, struct tr_failure *failure)
+        TR_REQUIRES(pool->lock) {
+        if (pool->has_started || pool->persistent || pool->stopping || slot->incarnation != 1 || !failure)
+                return false;
+        if (++pool->first_failures < pool->workers)
+                return false;
+        pool->stopping = pool->workers_stopped = true;
+        pool->failure = tr_failure_ref(failure);
+        return true;
+}
+
+/* The worker of that incarnation has ended, or could not be made. */
+static void slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_failure *failure) {
+        struct tr_pool *pool = slot->pool;
+        uint64_t pause_ns = 0;
+        bool was_given_up = false, given_up = false;
+
+        tr_lock_acquire(&pool->lock);
+        if (slot->incarnation != incarnation || slot->state == TR_SLOT_VACANT) {
+                tr_lock_release(&pool->lock); /* told already */
+                return;
+        }
+        pool->running -= slot->state == TR_SLOT_RUNNING;
+        pool->occupied--;
+        slot->state = TR_SLOT_VACANT;
+        struct tr_actor *worker = slot->worker;
+        slot->worker = NULL;
+        tr_list_unlink(&slot->free_link);
+        atomic_store_explicit(&slot->free, false, memory_order_relaxed);
+        bool failed = pool_count_first_failure_locked(pool, slot, failure);
+        bool comes_back = !pool->stopping || (!pool->workers_stopped && pool->queue_count > 0);
+        if (comes_back) {
+                was_given_up = slot->backoff.slowed;
+                pause_ns = slot_pause_ns_locked(slot, failure);
+                given_up = slot->backoff.slowed && !was_given_up;
+                slot->due_ns = tr_clock_deadline_ns(pause_ns);
+        }
+        uint64_t due_ns = slot->due_ns;
+        tr_lock_release(&pool->lock);
+
+        if (failure)
+                atomic_fetch_add_explicit(&pool->faults_total, 1, memory_order_relaxed);
+        if (failed)
+                tr_target_set_stillborn(&pool->target, failure);
+        tr_slot_clear_timer(slot);
+        if (comes_back) {
+                slot_log_down(slot, incarnation, failure, pause_ns, given_up);
+                slot_set_timer(slot, due_ns);
+        }
+        tr_pool_try_end(pool);
+        if (worker)
+                tr_target_unref(&worker->target);
+}
+
+void tr_slot_left(struct tr_slot *slot, struct tr_actor *worker, struct tr_failure *failure, struct tr_list *left) {
+        struct tr_pool *pool = slot->pool;
+        tr_lock_acquire(&pool->lock);
+        bool is_in_it = slot->worker == worker;
+        uint32_t incarnation = slot->incarnation;
+        struct tr_message *message;
+        if (is_in_it && !pool->killed) {
+                tr_list_for_each(message, left, link) {
+                        pool->queue_count++;
+                        pool->queue_bytes += tr_message_bytes(message);
+                }
+                tr_list_splice(&pool->queue, left);
+        }
+        tr_lock_release(&pool->lock);
+        if (!is_in_it)
+                return;
+        tr_pool_call_free(pool);
+        slot_down(slot, incarnation, failure);
+}
