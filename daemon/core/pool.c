@@ -46,6 +46,18 @@ bool tr_routing_parse(const char *text, size_t len, enum tr_routing *ret_routing
         return false;
 }
 
+static uint64_t backoff_min_ns(const struct tr_pool_options *options) {
+        return options->backoff_min_ns ? options->backoff_min_ns : BACKOFF_MIN_NS;
+}
+
+static uint64_t backoff_max_ns(const struct tr_pool_options *options) {
+        return options->backoff_max_ns ? options->backoff_max_ns : BACKOFF_MAX_NS;
+}
+
+bool tr_pool_backoff_is_valid(const struct tr_pool_options *options) {
+        return backoff_max_ns(options) >= backoff_min_ns(options);
+}
+
 /* The CPUs that this process may use. (A quota of its control group says for how long, not how many: see sched(7).) */
 static uint32_t count_cpus(void) {
         cpu_set_t set;
@@ -92,12 +104,11 @@ static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_o
         tr_lock_init(&pool->lock);
         tr_list_init(&pool->queue);
         tr_list_init(&pool->free);
-        struct tr_pool_options chosen = *options;
-        chosen.backoff_min_ns = options->backoff_min_ns ? options->backoff_min_ns : BACKOFF_MIN_NS;
-        chosen.backoff_max_ns = options->backoff_max_ns ? options->backoff_max_ns : BACKOFF_MAX_NS;
-        chosen.backoff_reset_ns = options->backoff_reset_ns ? options->backoff_reset_ns : BACKOFF_RESET_NS;
-        for (uint32_t i = 0; i < workers; i++)
-                tr_slot_init(&pool->slots[i], pool, i + 1, &chosen);
+        for (uint32_t i = 0; i < workers; i++) {
+                tr_slot_init(&pool->slots[i], pool, i + 1);
+                tr_backoff_init(&pool->slots[i].backoff, backoff_min_ns(options), backoff_max_ns(options),
+                                options->backoff_reset_ns ? options->backoff_reset_ns : BACKOFF_RESET_NS);
+        }
         return pool;
 }
 

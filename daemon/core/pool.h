@@ -68,6 +68,9 @@ struct tr_pool_options {
         bool persistent; /* it goes on trying where all first starts fail */
 };
 
+/* Whether its longest pause is no shorter than its shortest, the defaults filled in. */
+bool tr_pool_backoff_is_valid(const struct tr_pool_options *options);
+
 enum tr_slot_state {
         TR_SLOT_VACANT,
         TR_SLOT_STARTING,
@@ -191,7 +194,7 @@ void tr_pool_stop_workers(struct tr_pool *pool);
 void tr_pool_try_end(struct tr_pool *pool);
 /* Fills a slot, now. No lock held. */
 void tr_slot_start(struct tr_slot *slot);
-void tr_slot_init(struct tr_slot *slot, struct tr_pool *pool, uint32_t number, const struct tr_pool_options *options);
+void tr_slot_init(struct tr_slot *slot, struct tr_pool *pool, uint32_t number);
 /* Forgets its timer. */
 void tr_slot_clear_timer(struct tr_slot *slot);
 

@@ -64,12 +64,11 @@ static void slot_set_timer(struct tr_slot *slot, uint64_t due_ns) {
         tr_log(TR_LOG_ERROR, "pool %s: out of memory for the timer of a worker", pool->target.label);
 }
 
-void tr_slot_init(struct tr_slot *slot, struct tr_pool *pool, uint32_t number, const struct tr_pool_options *options) {
+void tr_slot_init(struct tr_slot *slot, struct tr_pool *pool, uint32_t number) {
         slot->pool = pool;
         slot->number = number;
         slot->timer.fire = on_slot_timer;
         tr_list_init(&slot->free_link);
-        tr_backoff_init(&slot->backoff, options->backoff_min_ns, options->backoff_max_ns, options->backoff_reset_ns);
 }
 
 /* Starting */

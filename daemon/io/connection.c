@@ -172,6 +172,12 @@ void tr_connection_close(struct tr_connection *connection) {
         tr_server_leave(server, connection);
 }
 
+struct tr_session *tr_connection_session(struct tr_connection *connection) {
+        if (!connection->session)
+                connection->session = tr_session_new(connection->server->system);
+        return connection->session;
+}
+
 void tr_connection_doom(struct tr_connection *connection, const char *why) {
         tr_lock_acquire(&connection->lock);
         if (!connection->doom)

@@ -96,6 +96,8 @@ void tr_connection_close(struct tr_connection *connection);
 bool tr_connection_attend(struct tr_connection *connection);
 /* Nothing more is received: it is closed when nothing is pending and all is sent. It is to be attended to after. */
 void tr_connection_set_ended(struct tr_connection *connection);
+/* The session of what it starts, made when it is needed first; borrowed. NULL: out of memory. */
+struct tr_session *tr_connection_session(struct tr_connection *connection);
 /* It is closed soon, whatever is pending. */
 void tr_connection_doom(struct tr_connection *connection, const char *why);
 /* Nothing more comes: the peer has closed its side for writing, or all of it. */

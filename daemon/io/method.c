@@ -20,6 +20,10 @@ static const struct tr_method methods[] = {
         { "spawn", TR_ROLE_SPAWN, 2, 3, false,
           "actor, args, {heap?, mailbox?, mailbox_bytes?, async?, name?, detach?, publish?, if_absent?}?",
           tr_method_spawn },
+        { "pool", TR_ROLE_SPAWN, 3, 4, false,
+          "name, actor, args, {workers?, routing?, queue?, heap?, mailbox?, mailbox_bytes?, async?, backoff?, detach?, "
+          "publish?, if_absent?}?",
+          tr_method_pool },
         { "stop", TR_ROLE_SPAWN, 1, 2, false, "target, {kill?, within?}?", tr_method_stop },
         { "detach", TR_ROLE_SPAWN, 1, 1, false, "target", tr_method_detach },
         { "publish", TR_ROLE_SPAWN, 2, 2, false, "name, target", tr_method_publish },

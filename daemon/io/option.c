@@ -28,11 +28,18 @@ static const char *const wanted[] = {
         [TR_OPTION_NAME] = "a name",
         [TR_OPTION_ARRAY] = "an array",
         [TR_OPTION_CHOSEN] = "a map {method, params?}",
+        [TR_OPTION_BACKOFF] = "a map {min?, max?, reset?}",
 };
 
 static const struct tr_option chosen_options[] = {
         { "method", TR_OPTION_TEXT, offsetof(struct tr_chosen_options, method) },
         { "params", TR_OPTION_ARRAY, offsetof(struct tr_chosen_options, params) },
+};
+
+static const struct tr_option backoff_options[] = {
+        { "min", TR_OPTION_TIME, offsetof(struct tr_backoff_options, min_ns) },
+        { "max", TR_OPTION_TIME, offsetof(struct tr_backoff_options, max_ns) },
+        { "reset", TR_OPTION_TIME, offsetof(struct tr_backoff_options, reset_ns) },
 };
 
 /* One map of options while it is read. */
@@ -127,6 +134,7 @@ static bool option_read_value(const struct tr_option *option, const struct optio
         case TR_OPTION_ARRAY:
                 return read_array(value, to);
         case TR_OPTION_CHOSEN:
+        case TR_OPTION_BACKOFF:
                 return token->type == TR_MAP;
         }
         return false;
@@ -151,18 +159,26 @@ static struct tr_failure *key_there_twice(const struct option_map *map, const st
         return failure;
 }
 
-static struct tr_failure *read_chosen(const struct option_map *map, const struct tr_option *option,
-                                      const struct option_value *value, struct tr_chosen_options *ret_chosen) {
+/* Reads the options that are the value of one. */
+static struct tr_failure *read_members(const struct option_map *map, const struct tr_option *option,
+                                       const struct option_value *value, const struct tr_option *options,
+                                       size_t options_count, void *destination) {
         char inside[TR_NAME_MAX];
         snprintf(inside, sizeof(inside), "%s.", option->key);
         const struct option_map members = {
                 .request = map->request,
                 .inside = inside,
-                .options = chosen_options,
-                .options_count = sizeof(chosen_options) / sizeof(chosen_options[0]),
-                .destination = ret_chosen,
+                .options = options,
+                .options_count = options_count,
+                .destination = destination,
         };
-        struct tr_failure *failure = read_map(&members, value);
+        return read_map(&members, value);
+}
+
+static struct tr_failure *read_chosen(const struct option_map *map, const struct tr_option *option,
+                                      const struct option_value *value, struct tr_chosen_options *ret_chosen) {
+        struct tr_failure *failure = read_members(map, option, value, chosen_options,
+                                                  sizeof(chosen_options) / sizeof(chosen_options[0]), ret_chosen);
         if (!failure && !ret_chosen->method.data)
                 failure = tr_failure_new(TR_CODE_BAD_REQUEST, "%s: the option %s needs a method",
                                          map->request->method->name, option->key);
@@ -203,7 +219,11 @@ static struct tr_failure *read_pair(const struct option_map *map, struct tr_read
         if (!option_read_value(option, &value, to))
                 return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: the option %s%s has to be %s",
                                       map->request->method->name, map->inside, option->key, wanted[option->type]);
-        return option->type == TR_OPTION_CHOSEN ? read_chosen(map, option, &value, to) : NULL;
+        if (option->type == TR_OPTION_CHOSEN)
+                return read_chosen(map, option, &value, to);
+        if (option->type == TR_OPTION_BACKOFF)
+                return read_members(map, option, &value, backoff_options, sizeof(backoff_options) / sizeof(backoff_options[0]), to);
+        return NULL;
 }
 
 static struct tr_failure *read_map(const struct option_map *map, const struct option_value *value) {

@@ -22,6 +22,7 @@ enum tr_option_type {
         TR_OPTION_NAME,    /* struct tr_text: a name */
         TR_OPTION_ARRAY,   /* struct tr_items: an array of anything */
         TR_OPTION_CHOSEN,  /* struct tr_chosen_options: a map {method, params?} (chosen.h) */
+        TR_OPTION_BACKOFF, /* struct tr_backoff_options: a map {min?, max?, reset?} of times */
 };
 
 /* Text in the piece that was read; no NUL behind it. */
@@ -35,6 +36,13 @@ struct tr_items {
         const uint8_t *data; /* NULL: not given */
         size_t bytes;
         uint32_t count;
+};
+
+/* Pauses, in nanoseconds; 0: not given. */
+struct tr_backoff_options {
+        uint64_t min_ns;
+        uint64_t max_ns;
+        uint64_t reset_ns;
 };
 
 struct tr_option {

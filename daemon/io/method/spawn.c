@@ -62,13 +62,6 @@ static struct tr_failure *no_memory(void) {
         return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the actor");
 }
 
-/* The session of the connection, made when it is needed first. */
-static struct tr_session *connection_session(struct tr_connection *connection) {
-        if (!connection->session)
-                connection->session = tr_session_new(connection->server->system);
-        return connection->session;
-}
-
 static struct tr_failure *read_request(struct tr_request *request, struct spawn_options *chosen,
                                        struct spawn_texts *texts, struct tr_message **ret_init) {
         struct tr_text actor = { 0 };
@@ -107,7 +100,7 @@ static struct tr_failure *start(struct tr_request *request, const struct spawn_o
                                 const struct spawn_texts *texts, struct tr_message *init) {
         struct tr_connection *connection = request->connection;
         struct tr_system *system = connection->server->system;
-        struct tr_session *session = chosen->detach ? system->daemon_session : connection_session(connection);
+        struct tr_session *session = chosen->detach ? system->daemon_session : tr_connection_session(connection);
         struct tr_actor_options actor_options = {
                 .actor = texts->actor,
                 .label = texts->name,
