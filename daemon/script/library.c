@@ -20,6 +20,7 @@
 #include "daemon/script/names.h"
 #include "daemon/script/open.h"
 #include "daemon/script/outstanding.h"
+#include "daemon/script/pool.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/send.h"
 #include "daemon/script/spawn.h"
@@ -33,7 +34,7 @@
 static const luaL_Reg *const parts[] = {
         tr_bytes_functions,         tr_class_functions,   tr_declare_functions, tr_ends_functions,
         tr_handle_functions,        tr_load_functions,    tr_log_functions,     tr_mark_functions,
-        tr_names_functions,         tr_promise_functions, tr_send_functions,    tr_spawn_functions,
+        tr_names_functions,         tr_pool_functions,    tr_promise_functions, tr_send_functions,    tr_spawn_functions,
         tr_spawn_options_functions, tr_time_functions,    tr_timers_functions,  tr_transfer_functions,
 };
 

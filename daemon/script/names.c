@@ -44,6 +44,12 @@ static int library_whoami(lua_State *L) {
         lua_setfield(L, -2, "module");
         lua_pushstring(L, colon + 1);
         lua_setfield(L, -2, "actor");
+        if (actor->slot) {
+                lua_pushstring(L, actor->slot->pool->target.label);
+                lua_setfield(L, -2, "pool");
+                lua_pushstring(L, actor->target.label);
+                lua_setfield(L, -2, "worker");
+        }
         return 1;
 }
 

@@ -20,8 +20,7 @@
 #include "daemon/script/vm.h"
 #include "proto/name.h"
 
-/* Pushes the full name of the actor at an index; false, nothing pushed, where that is none. */
-static bool push_actor_name(lua_State *L, int index) {
+bool tr_spawn_push_actor_name(lua_State *L, int index) {
         const char *name;
         size_t len, module_len;
 
@@ -37,12 +36,10 @@ static bool push_actor_name(lua_State *L, int index) {
 }
 
 int tr_spawn_name_of(lua_State *L) {
-        return push_actor_name(L, 1);
+        return tr_spawn_push_actor_name(L, 1);
 }
 
-/* Whether the last argument, at `last`, is the options: marked as such, or a plain table where the constructor of the
- * actor at `first`, which can be counted, takes one argument less. */
-static bool has_options(lua_State *L, int first, int last) {
+bool tr_spawn_has_options(lua_State *L, int first, int last) {
         int parameters;
 
         if (last <= first)
@@ -81,19 +78,15 @@ static struct tr_message *new_init(struct tr_vm *vm, int count, uint64_t started
         return init;
 }
 
-/* The session that what this actor spawns belongs to, a reference; NULL: out of memory. One that has left its own has
- * ended for everybody else: what it still spawns is the daemon's, and ends with that. */
-static struct tr_session *choose_session(struct tr_actor *actor, const struct tr_spawn_options *options) {
+struct tr_session *tr_spawn_session(struct tr_actor *actor, bool detach) {
         struct tr_session *session = NULL;
 
-        if (!options->detach && options->supervised)
-                return tr_session_inside(&actor->target);
-        if (!options->detach)
+        if (!detach)
                 session = tr_session_of(&actor->target);
         return session ?: tr_session_ref(actor->target.system->daemon_session);
 }
 
-static int push_target(lua_State *L) {
+int tr_spawn_push_target(lua_State *L) {
         tr_push_handle(L, lua_touserdata(L, 1));
         return 1;
 }
@@ -102,7 +95,8 @@ static int push_target(lua_State *L) {
 static struct tr_failure *start(lua_State *L, const struct tr_spawn_options *options, int count, uint64_t started_id,
                                 struct tr_target **ret_target) {
         struct tr_vm *vm = tr_vm_of(L);
-        struct tr_session *session = choose_session(vm->actor, options);
+        struct tr_session *session = options->supervised && !options->detach ? tr_session_inside(&vm->actor->target)
+                                                                             : tr_spawn_session(vm->actor, options->detach);
         struct tr_message *init = session ? new_init(vm, count, started_id) : NULL;
         struct tr_failure *failure;
 
@@ -126,14 +120,14 @@ int tr_spawn(lua_State *L, int first, const char *function, struct tr_spawn_opti
 
         luaL_checkstack(L, LUA_MINSTACK, NULL);
         tr_module_refuse_at_top_level(L, function);
-        if (!push_actor_name(L, first))
+        if (!tr_spawn_push_actor_name(L, first))
                 tr_value_misuse(L, function, first, "an actor");
         options->actor.actor = lua_tostring(L, -1);
         options->actor.owner_uid = vm->actor->target.owner_uid;
-        if (has_options(L, first, last))
+        if (tr_spawn_has_options(L, first, last))
                 tr_spawn_options_read(L, last--, function, options);
         encode_arguments(L, first + 1, last);
-        lua_pushcfunction(L, push_target);
+        lua_pushcfunction(L, tr_spawn_push_target);
         if (options->tells_start) {
                 started = tr_promise_new(L, false, 0);
                 started->pending_id = started_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);

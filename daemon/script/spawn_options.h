@@ -22,5 +22,7 @@ extern const luaL_Reg tr_spawn_options_functions[];
 bool tr_spawn_options_is_marked(lua_State *L, int index);
 /* Reads the table at an index. Raises `bad-request` for `function`, naming the option that is unknown or has a bad value. */
 void tr_spawn_options_read(lua_State *L, int index, const char *function, struct tr_spawn_options *options);
+/* Raises where a heap would be larger than is allowed. */
+void tr_spawn_options_check_heap(lua_State *L, const char *function, uint64_t heap_bytes);
 
 #endif
