@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draining goes in rounds: all actors that are there are told to stop, and each is asked when it has ended. When the
+ * Draining goes in rounds: all actors and pools that are there are told to stop, and each is asked when it has ended. When the
  * last answer of a round has come another begins, because an actor that was being started when the first began may have
  * come since; the round that finds nobody is the last. Those who have a supervisor are left to it, and to the next round
  * where it could not see to them.
@@ -103,7 +103,8 @@ static int drain_watch(struct tr_drain *drain, struct tr_target *target) {
 }
 
 static bool is_stuck(struct tr_target *target) {
-        return atomic_load(&tr_actor_of(target)->state) == TR_ACTOR_STUCK;
+        struct tr_actor *actor = tr_actor_of(target);
+        return actor && atomic_load(&actor->state) == TR_ACTOR_STUCK;
 }
 
 static void name_stuck(struct tr_target *target) {
@@ -114,12 +115,17 @@ static void name_stuck(struct tr_target *target) {
         tr_log_with(TR_LOG_WARNING, &context, "the actor is stuck in a C function; nothing waits for it");
 }
 
-/* One round over the actors of the list. Answers how many were told, or -ENOMEM. */
+/* Whether it ends of itself once it is told to stop. */
+static bool can_be_stopped(struct tr_target *target) {
+        return (tr_actor_of(target) || tr_pool_of(target)) && !is_stuck(target) && !tr_session_is_supervised(target);
+}
+
+/* One round over the targets of the list. Answers how many were told, or -ENOMEM. */
 static int drain_actors(struct tr_drain *drain, struct tr_target **targets, size_t count) {
         int alive = 0;
 
         for (size_t i = 0; i < count; i++) {
-                if (!tr_actor_of(targets[i]) || is_stuck(targets[i]) || tr_session_is_supervised(targets[i]))
+                if (!can_be_stopped(targets[i]))
                         continue;
                 alive++;
                 drain_stop(drain, targets[i]);
@@ -127,7 +133,7 @@ static int drain_actors(struct tr_drain *drain, struct tr_target **targets, size
                         return -ENOMEM;
         }
         for (size_t i = 0; alive == 0 && i < count; i++)
-                if (tr_actor_of(targets[i]))
+                if (is_stuck(targets[i]))
                         name_stuck(targets[i]);
         return alive;
 }

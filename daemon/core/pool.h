@@ -84,7 +84,6 @@ struct tr_slot {
         enum tr_slot_state state;
         uint32_t incarnation;    /* how many workers were in it */
         struct tr_actor *worker; /* strong */
-        bool has_started;        /* some worker in it has, ever */
         struct tr_backoff backoff;
         uint64_t began_ns;
         uint64_t due_ns;      /* of the timer: one that fires earlier is an older one */

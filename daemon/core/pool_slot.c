@@ -80,7 +80,7 @@ static struct tr_failure *slot_spawn(struct tr_slot *slot, const char *name) {
         struct tr_message *init =
                 tr_message_new(TR_MESSAGE_INIT, "init", 4, pool->args, pool->args_bytes, pool->args_count);
         const struct tr_actor_options options = {
-                .actor = pool->target.actor,
+                .actor = pool->target.asked_for,
                 .label = name,
                 .owner_uid = pool->target.owner_uid,
                 .heap_bytes = pool->heap_bytes,
@@ -151,7 +151,7 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
         }
         slot->state = TR_SLOT_RUNNING;
         slot->due_ns = TR_NEVER;
-        slot->has_started = true;
+        bool first = !pool->has_started;
         pool->has_started = true;
         pool->running++;
         struct tr_message *start = pool->start;
@@ -161,6 +161,9 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
         tr_lock_release(&pool->lock);
 
         tr_slot_clear_timer(slot);
+        /* without memory for it the pool is called what was asked for */
+        if (first)
+                (void)!tr_target_name_actor(&pool->target, worker->target.actor);
         if (start)
                 tr_message_resolve(start, &nil, sizeof(nil), false);
         tr_message_unref(start);

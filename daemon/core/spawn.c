@@ -88,6 +88,11 @@ static uint32_t actor_info(struct tr_target *target, struct tr_writer *writer) {
                 tr_write_string(writer, handler, strlen(handler));
                 pairs++;
         }
+        if (actor->slot) {
+                tr_write_text(writer, "pool");
+                tr_write_text(writer, actor->slot->pool->target.label);
+                pairs++;
+        }
         const struct tr_behaviour *behaviour = target->system->behaviour;
         return pairs + (behaviour->info ? behaviour->info(actor, writer) : 0);
 }

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools as their users see them: over the socket, from Lua, and with the command."""
+
+import collections
+import json
+import os
+import subprocess
+import unittest
+
+import harness
+
+WORKER = """
+local troupe = require "troupe"
+local Worker = troupe.actor "Worker"
+function Worker:init(base)
+  self.base = base or 0
+end
+function Worker.on:add(n)
+  return self.base + n
+end
+function Worker.on:who()
+  return troupe.whoami()
+end
+function Worker.on:fault()
+  error("it broke")
+end
+-- Holds the whole worker until the gate says otherwise.
+function Worker.on:block(gate)
+  troupe.send(troupe.handle(gate), "arrived")
+  while not troupe.find("gate.open") do end
+end
+return Worker
+"""
+
+GATE = """
+local troupe = require "troupe"
+local Gate = troupe.actor "Gate"
+function Gate:init()
+  self.count = 0
+end
+function Gate.on:arrived()
+  self.count = self.count + 1
+end
+function Gate.async:wait_for(n)
+  while self.count < n do
+    troupe.await(troupe.sleep(1))
+  end
+end
+function Gate.on:open()
+  troupe.publish("gate.open", troupe.me())
+end
+return Gate
+"""
+
+BROKEN = """
+local troupe = require "troupe"
+local Broken = troupe.actor "Broken"
+function Broken:init()
+  error("no start")
+end
+return Broken
+"""
+
+FROM_LUA = """
+local troupe = require "troupe"
+local Client = troupe.actor "Client"
+function Client.async:use()
+  local pool = troupe.pool("own", "worker", 100, troupe.options { workers = 2, backoff = { min = "1ms" } })
+  local asks = {}
+  for i = 1, 10 do
+    asks[i] = troupe.ask(pool.add, i)
+  end
+  local sum = 0
+  for _, n in ipairs(troupe.await(troupe.all(asks))) do
+    sum = sum + n
+  end
+  troupe.stop(pool)
+  troupe.await(troupe.done(pool))
+  return { sum, troupe.find("own") == nil }
+end
+local function refusal(...)
+  local _, e = pcall(troupe.pool, ...)
+  return e.code .. ": " .. tostring(e)
+end
+function Client.on:refusals()
+  local o = troupe.options
+  return {
+    refusal("a b", "worker"), refusal("x", 42), refusal("x", "worker", o { workers = 1025 }), refusal("x", "worker", o { wrkers = 1 }),
+    refusal("x", "worker", o { routing = "best" }), refusal("x", "worker", o { backoff = { mn = 1 } }),
+    refusal("x", "worker", o { backoff = { min = 0 } }), refusal("x", "worker", o { backoff = { min = "1h" } }),
+    refusal("x", "worker", troupe.transfer(troupe.bytes(1)), o {}), refusal("x", "worker", print, o {}),
+  }
+end
+return Client
+"""
+
+FILES = {"worker.lua": WORKER, "gate.lua": GATE, "broken.lua": BROKEN, "client.lua": FROM_LUA}
+
+
+class Pools(unittest.TestCase):
+    def setUp(self):
+        self.daemon = harness.Daemon(files=FILES)
+        self.addCleanup(self.daemon.close)
+        self.client = harness.Client(self.daemon.socket)
+        self.addCleanup(self.client.close)
+
+    def pool(self, **options):
+        return self.client.request("pool", "adders", "worker", [100], {"workers": 4, "backoff": {"min": "1ms", "max": "2ms"}, **options})
+
+    def running(self, target="adders"):
+        return self.client.request("info", target)["running"]
+
+    def wait_until_running(self, count):
+        """Each answer is a round trip through the loop, so this is no busy wait of the daemon's."""
+        while self.running() < count:
+            pass
+
+    def workers(self):
+        return [row for row in self.client.request("list", {"kind": "pool"}) if row["kind"] == "worker"]
+
+    def test_the_size_asked_for(self):
+        handle = self.pool()
+        self.assertRegex(handle, "^pool:[0-9a-f]{32}$")
+        self.wait_until_running(4)
+        info = self.client.request("info", handle)
+        self.assertEqual(("pool", "adders", "adders", "running", "round-robin", 4),
+                         tuple(info[key] for key in ("kind", "name", "published", "state", "routing", "size")))
+        self.assertEqual(["w-1", "w-2", "w-3", "w-4"], sorted(row["name"] for row in self.workers()))
+        self.assertEqual({"adders"}, {row["pool"] for row in self.workers()})
+
+    def test_as_many_as_there_are_cpus(self):
+        self.client.request("pool", "adders", "worker", [])
+        self.assertEqual(len(os.sched_getaffinity(0)), self.client.request("info", "adders")["size"])
+
+    def test_round_robin_is_even_and_each_answers_for_itself(self):
+        self.pool()
+        self.wait_until_running(4)
+        asks = [self.client.start("ask", "adders", "who", []) for _ in range(100)]
+        answers = [self.client.finish(sent) for sent in asks]
+        counts = collections.Counter(answer["worker"] for answer in answers)
+        self.assertEqual({"w-1": 25, "w-2": 25, "w-3": 25, "w-4": 25}, counts)
+        self.assertEqual({"adders"}, {answer["pool"] for answer in answers})
+
+    def test_shared_holds_nobody_up(self):
+        self.pool(routing="shared", workers=2)
+        self.wait_until_running(2)
+        gate = self.client.request("spawn", "gate", [])
+        blocked = self.client.start("ask", "adders", "block", [gate])
+        self.client.request("ask", gate, "wait_for", [1])
+        self.assertEqual([101] * 50, [self.client.request("ask", "adders", "add", [1]) for _ in range(50)])
+        self.client.request("ask", gate, "open", [])
+        self.assertIsNone(self.client.finish(blocked))
+
+    def test_a_fault_is_the_messages_and_nothing_else_is_lost(self):
+        self.pool(workers=2)
+        self.wait_until_running(2)
+        gate = self.client.request("spawn", "gate", [])
+        for _ in range(2):
+            self.client.start("ask", "adders", "block", [gate])
+        self.client.request("ask", gate, "wait_for", [2])
+        fault = self.client.start("ask", "adders", "fault", [])
+        adds = [self.client.start("ask", "adders", "add", [n]) for n in range(1000)]
+        self.client.request("ask", gate, "open", [])
+        self.assertEqual([100 + n for n in range(1000)], [self.client.finish(sent) for sent in adds])
+        with self.assertRaises(harness.Error) as refused:
+            self.client.finish(fault)
+        self.assertEqual(("fault", "yes"), (refused.exception.code, refused.exception.ran))
+        self.wait_until_running(2)
+        self.assertEqual(1, self.client.request("info", "adders")["restarts"])
+        self.assertEqual(1, sum(row["name"].endswith(".1") for row in self.workers()))
+
+    def test_a_killed_worker_is_replaced(self):
+        self.pool()
+        self.wait_until_running(4)
+        third = next(row for row in self.workers() if row["name"] == "w-3")
+        self.client.request("stop", third["handle"], {"kill": True})
+        with self.assertRaises(harness.Error) as refused:
+            self.client.request("done", third["handle"])
+        self.assertEqual("killed", refused.exception.code)
+        self.wait_until_running(4)
+        self.assertEqual(["w-1", "w-2", "w-3.1", "w-4"], sorted(row["name"] for row in self.workers()))
+
+    def test_a_start_that_fails_everywhere(self):
+        with self.assertRaises(harness.Error) as refused:
+            self.client.request("pool", "broken", "broken", [], {"workers": 3})
+        self.assertEqual("fault", refused.exception.code)
+        self.assertIsNone(self.client.request("find", "broken"))
+        with self.assertRaises(harness.Error) as refused:
+            self.client.request("pool", "missing", "missing", [])
+        self.assertEqual("not-found", refused.exception.code)
+
+    def test_a_stop_ends_all_workers(self):
+        self.pool()
+        handle = self.client.request("find", "adders")
+        adds = [self.client.start("ask", "adders", "add", [n]) for n in range(500)]
+        self.client.request("stop", "adders")
+        self.assertEqual([100 + n for n in range(500)], [self.client.finish(sent) for sent in adds])
+        self.assertIsNone(self.client.request("done", handle))
+        self.assertIsNone(self.client.request("find", "adders"))
+        self.assertEqual([], self.client.request("list"))
+
+    def test_it_ends_with_its_connection_unless_detached(self):
+        with harness.Client(self.daemon.socket) as other:
+            other.request("pool", "gone", "worker", [], {"workers": 1})
+            other.request("pool", "kept", "worker", [], {"workers": 1, "detach": True})
+            gone = other.request("find", "gone")
+        self.assertIsNone(self.client.request("done", gone))
+        self.assertIsNotNone(self.client.request("find", "kept"))
+
+    def test_if_absent(self):
+        handle = self.pool()
+        self.assertEqual(handle, self.pool(if_absent=True))
+        with self.assertRaises(harness.Error) as refused:
+            self.pool()
+        self.assertEqual("taken", refused.exception.code)
+
+    def test_options_are_refused_by_name(self):
+        for options, message in (
+                ({"wrkers": 1}, "pool: unknown option: wrkers"),
+                ({"workers": 0}, "pool: the option workers has to be a whole number from 1 to 4294967295"),
+                ({"workers": 1025}, "pool: the option workers has to be a whole number from 1 to 1024"),
+                ({"routing": "best"}, "pool: the option routing has to be round-robin, smallest-mailbox, random or shared"),
+                ({"backoff": {"mn": 1}}, "pool: unknown option: backoff.mn"),
+                ({"backoff": 5}, "pool: the option backoff has to be a map {min?, max?, reset?}"),
+                ({"backoff": {"min": "1h"}}, "pool: the option backoff.max has to be at least backoff.min")):
+            with self.subTest(options=options), self.assertRaises(harness.Error) as refused:
+                self.client.request("pool", "x", "worker", [], options)
+            self.assertEqual(("bad-request", message), (refused.exception.code, refused.exception.message))
+
+    def test_from_lua(self):
+        client = self.client.request("spawn", "client", [])
+        self.assertEqual([sum(range(101, 111)), True], self.client.request("ask", client, "use", []))
+        self.assertEqual([
+            'bad-request: pool: "a b" is not a name',
+            "bad-request: pool: 42 is not an actor",
+            "bad-request: pool: the option `workers` is at most 1024",
+            "bad-request: pool: there is no option `wrkers`",
+            "bad-request: pool: the option `routing` wants round-robin, smallest-mailbox, random or shared",
+            "bad-request: pool: there is no option `backoff.mn`",
+            'bad-request: pool: the option `backoff.min` wants a time above 0: milliseconds, or text like "200ms"',
+            "bad-request: pool: the option `backoff.max` is less than `backoff.min`",
+            "not-sendable: pool: a buffer cannot be handed over to every worker",
+            "not-sendable: a message may not carry a function: `argument 1` is a function",
+        ], self.client.request("ask", client, "refusals", []))
+
+    def test_the_command(self):
+        def troupe(*words):
+            return subprocess.run([str(harness.BUILD / "troupe"), "-S", self.daemon.socket, *words], check=True, stdout=subprocess.PIPE,
+                                  text=True, timeout=harness.TIMEOUT_SECONDS).stdout
+        handle = troupe("pool", "--workers", "3", "--routing", "shared", "cli", "worker", "7").strip()
+        self.assertRegex(handle, "^pool:[0-9a-f]{32}$")
+        self.assertEqual("8\n", troupe("ask", "cli", "add", "1"))
+        self.assertEqual(handle, troupe("pool", "--if-absent", "cli", "worker", "7").strip())
+        rows = json.loads(troupe("-j", "ls", "pools"))
+        self.assertEqual(["pool", "worker", "worker", "worker"], sorted(row["kind"] for row in rows))
+        self.assertEqual("shared", json.loads(troupe("-j", "info", "cli"))["routing"])
+        troupe("stop", "cli")
+        troupe("done", handle)
+
+
+if __name__ == "__main__":
+    unittest.main()
