@@ -176,10 +176,11 @@ void tr_pool_call_free(struct tr_pool *pool) {
 }
 
 /* Whether a worker may take from the queue at all: it runs, and nobody stops it alone. */
-static bool slot_may_pull_locked(const struct tr_slot *slot, bool idle) TR_REQUIRES(slot->pool->lock) {
-        if (slot->state != TR_SLOT_RUNNING || (slot->pool->routing == TR_ROUTING_SHARED && !idle))
+static bool pool_lets_pull_locked(const struct tr_pool *pool, const struct tr_slot *slot, bool idle)
+        TR_REQUIRES(pool->lock) {
+        if (slot->state != TR_SLOT_RUNNING || (pool->routing == TR_ROUTING_SHARED && !idle))
                 return false;
-        return slot->pool->stopping || slot_is_candidate(slot);
+        return pool->stopping || slot_is_candidate(slot);
 }
 
 struct tr_message *tr_slot_pull(struct tr_slot *slot, bool idle) {
@@ -188,7 +189,7 @@ struct tr_message *tr_slot_pull(struct tr_slot *slot, bool idle) {
         if (!tr_slot_sees_work(slot))
                 return NULL;
         tr_lock_acquire(&pool->lock);
-        if (slot_may_pull_locked(slot, idle))
+        if (pool_lets_pull_locked(pool, slot, idle))
                 message = tr_list_first(&pool->queue, struct tr_message, link);
         if (message) {
                 tr_list_unlink(&message->link);
@@ -205,7 +206,7 @@ struct tr_message *tr_slot_pull(struct tr_slot *slot, bool idle) {
 bool tr_slot_rest(struct tr_slot *slot, bool idle) {
         struct tr_pool *pool = slot->pool;
         tr_lock_acquire(&pool->lock);
-        bool may = slot_may_pull_locked(slot, idle);
+        bool may = pool_lets_pull_locked(pool, slot, idle);
         bool work = may && pool->queue_count > 0;
         if (may && !work && !atomic_load_explicit(&slot->free, memory_order_relaxed)) {
                 /* The last one that became free is the first to be called: what it needs is still in its CPU's cache. */

@@ -186,8 +186,8 @@ static void slot_log_down(const struct tr_slot *slot, uint32_t incarnation, cons
                        slot->pool->target.label, slot->number, TR_BACKOFF_FAILURES);
 }
 
-/* The pause until the slot is filled again. */
-static uint64_t slot_pause_ns_locked(struct tr_slot *slot, const struct tr_failure *failure) TR_REQUIRES(slot->pool->lock) {
+/* The pause until the slot is filled again. Under the pool's lock. */
+static uint64_t slot_pause_ns(struct tr_slot *slot, const struct tr_failure *failure) {
         uint32_t random = 0;
         /* without randomness the jitter is the same for all, which is no reason not to start them */
         (void)!tr_random_bytes(&random, sizeof(random));
@@ -230,7 +230,7 @@ static void slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_fail
         bool comes_back = !pool->stopping || (!pool->workers_stopped && pool->queue_count > 0);
         if (comes_back) {
                 was_given_up = slot->backoff.slowed;
-                pause_ns = slot_pause_ns_locked(slot, failure);
+                pause_ns = slot_pause_ns(slot, failure);
                 given_up = slot->backoff.slowed && !was_given_up;
                 slot->due_ns = tr_clock_deadline_ns(pause_ns);
         }

@@ -7,12 +7,16 @@
 #include "daemon/io/option.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/core/system.h"
 #include "daemon/io/chosen.h"
+#include "daemon/io/connection.h"
 #include "daemon/io/method.h"
+#include "daemon/io/server_internal.h"
 #include "proto/limits.h"
 #include "proto/name.h"
 #include "proto/quantity.h"
@@ -250,6 +254,14 @@ struct tr_failure *tr_options_read(const struct tr_request *request, uint32_t in
         const struct option_map map = { request, "", options, options_count, destination };
         const struct option_value value = { param->token, param->items, param->span.data + param->span.bytes };
         return read_map(&map, &value);
+}
+
+struct tr_failure *tr_option_check_heap(const struct tr_request *request, uint64_t heap_bytes) {
+        uint64_t max_bytes = request->connection->server->system->limits.heap_max_bytes;
+        if (heap_bytes == 0 || (heap_bytes >= TR_HEAP_MIN && heap_bytes <= max_bytes))
+                return NULL;
+        return tr_failure_new(TR_CODE_BAD_REQUEST, "%s: the option heap has to be from %u to %" PRIu64 " bytes (limits.heap_max)",
+                              request->method->name, TR_HEAP_MIN, max_bytes);
 }
 
 char *tr_text_copy(const struct tr_text *text) {

@@ -61,6 +61,9 @@ struct tr_failure *tr_options_read(const struct tr_request *request, uint32_t in
 #define TR_OPTIONS_READ(request, index, options, destination) \
         tr_options_read(request, index, options, sizeof(options) / sizeof((options)[0]), destination)
 
+/* The option heap: NULL where it is 0 (not given) or between the least that a VM needs and limits.heap_max, or bad-request. */
+struct tr_failure *tr_option_check_heap(const struct tr_request *request, uint64_t heap_bytes);
+
 /* A new copy with a NUL behind it; NULL where memory is short, or where there is no text. */
 char *tr_text_copy(const struct tr_text *text);
 bool tr_text_equals(const struct tr_text *text, const char *other);

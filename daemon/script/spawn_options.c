@@ -12,6 +12,7 @@
 #include "daemon/script/option.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
+#include "proto/limits.h"
 
 static const struct tr_script_option known[] = {
         { "heap", TR_SCRIPT_OPTION_SIZE, offsetof(struct tr_spawn_options, actor.heap_bytes) },

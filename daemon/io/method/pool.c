@@ -9,7 +9,6 @@
 
 #include "daemon/io/method.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,16 +72,13 @@ static struct tr_failure *bad_option(const char *what) {
 /* What the types of the options do not say. */
 static struct tr_failure *check_options(const struct tr_request *request, const struct pool_options *chosen,
                                         struct tr_pool_options *pool) {
-        uint64_t heap_max_bytes = request->connection->server->system->limits.heap_max_bytes;
         if (chosen->workers > TR_POOL_WORKERS_MAX)
                 return bad_option("workers has to be a whole number from 1 to 1024");
         if (chosen->routing.data && !tr_routing_parse(chosen->routing.data, chosen->routing.len, &pool->routing))
                 return bad_option("routing has to be round-robin, smallest-mailbox, random or shared");
-        if (chosen->heap_bytes > heap_max_bytes)
-                return tr_failure_new(TR_CODE_BAD_REQUEST,
-                                      "pool: the option heap has to be at most %" PRIu64 " bytes (limits.heap_max)",
-                                      heap_max_bytes);
-        return tr_pool_backoff_is_valid(pool) ? NULL : bad_option("backoff.max has to be at least backoff.min");
+        if (!tr_pool_backoff_is_valid(pool))
+                return bad_option("backoff.max has to be at least backoff.min");
+        return tr_option_check_heap(request, chosen->heap_bytes);
 }
 
 static struct tr_failure *read_request(struct tr_request *request, struct pool_options *chosen, struct pool_texts *texts,

@@ -9,7 +9,6 @@
 
 #include "daemon/io/method.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,6 @@
 #include "daemon/io/connection.h"
 #include "daemon/io/option.h"
 #include "daemon/io/server_internal.h"
-#include "proto/limits.h"
 #include "proto/name.h"
 
 struct spawn_options {
@@ -75,12 +73,8 @@ static struct tr_failure *read_request(struct tr_request *request, struct spawn_
                 failure = tr_request_array(request, 1, &args, &args_count);
         if (!failure)
                 failure = TR_OPTIONS_READ(request, 2, options, chosen);
-        uint64_t heap_max_bytes = request->connection->server->system->limits.heap_max_bytes;
-        if (!failure && chosen->heap_bytes && (chosen->heap_bytes < TR_HEAP_MIN || chosen->heap_bytes > heap_max_bytes))
-                failure = tr_failure_new(TR_CODE_BAD_REQUEST,
-                                         "spawn: the option heap has to be from %u to %" PRIu64
-                                         " bytes (limits.heap_max)",
-                                         TR_HEAP_MIN, heap_max_bytes);
+        if (!failure)
+                failure = tr_option_check_heap(request, chosen->heap_bytes);
         if (!failure && chosen->if_absent && !chosen->publish.data)
                 failure = tr_failure_new(TR_CODE_BAD_REQUEST, "spawn: the option if_absent needs publish");
         if (failure)
