@@ -2,9 +2,10 @@
 /*
  * From bytes to callbacks.
  *
- * Every request leaves the table exactly once: when its answer is read, or when the connection has ended. Whoever took it out runs its callback or keeps it, and that is what makes each callback run exactly once. A
- * callback may do anything that does not wait, the connection's end included, so after each of them nothing is
- * assumed: the loop looks at the connection again, and its memory is held by tr_dispatch_enter().
+ * Every request leaves the table exactly once: when its answer is read, or when the connection has ended. Whoever took
+ * it out runs its callback or keeps it, and that is what makes each callback run exactly once. A callback may do
+ * anything that does not wait, the connection's end included, so after each of them nothing is assumed: the loop looks
+ * at the connection again, and its memory is held by tr_dispatch_enter().
  */
 #include "client/dispatch.h"
 
@@ -106,26 +107,35 @@ static void on_response(struct troupe *troupe, enum tr_dispatch how, const struc
 }
 
 /* An answer that this side cannot take: it ran, and the request ends with that. */
-static void on_refused(struct troupe *troupe, enum tr_dispatch how, const struct tr_refusal *refusal) {
-        bool too_large = refusal->reason == TR_REFUSAL_TOO_LARGE;
+static void refuse_answer(struct troupe *troupe, enum tr_dispatch how, uint32_t id, enum tr_code code) {
+        struct troupe_pending *pending = tr_pending_table_take(&troupe->table, id);
         struct tr_writer error = TR_WRITER_INIT;
-        struct troupe_pending *pending;
 
-        if (refusal->type != TR_FRAME_RESPONSE || !refusal->has_id)
-                return;
-        pending = tr_pending_table_take(&troupe->table, refusal->id);
         if (!pending)
                 return;
         tr_write_map(&error, 3);
         tr_write_text(&error, "code");
-        tr_write_text(&error, tr_code_text(too_large ? TR_CODE_TOO_LARGE : TR_CODE_NOT_SENDABLE));
+        tr_write_text(&error, tr_code_text(code));
         tr_write_text(&error, "message");
-        tr_write_text(&error, too_large ? "the answer is larger than a frame may be"
-                                        : "the answer holds a value that cannot cross");
+        tr_write_text(&error, code == TR_CODE_TOO_LARGE ? "the answer is larger than a frame may be"
+                                                        : "the answer holds a value that cannot cross");
         tr_write_text(&error, "ran");
         tr_write_text(&error, tr_ran_text(TR_RAN_YES));
         answer(troupe, pending, how, true, &(struct troupe_value){ error.data, error.len });
         tr_writer_deinit(&error);
+}
+
+/* A frame that this side cannot take. It is said once, so a request that there is no memory to answer for costs the
+ * connection: whoever asked must hear of it. */
+static void on_refused(struct troupe *troupe, enum tr_dispatch how, const struct tr_refusal *refusal) {
+        enum tr_code code = refusal->reason == TR_REFUSAL_TOO_LARGE ? TR_CODE_TOO_LARGE : TR_CODE_NOT_SENDABLE;
+
+        if (!refusal->has_id)
+                return;
+        if (refusal->type == TR_FRAME_RESPONSE)
+                refuse_answer(troupe, how, refusal->id, code);
+        else if (tr_asked_refuse(troupe, refusal->id, tr_code_text(code)))
+                tr_connection_end(troupe, NULL, false);
 }
 
 void tr_dispatch_lose_all(struct troupe *troupe, const struct troupe_value *why) {

@@ -443,6 +443,20 @@ START_TEST(messages_that_make_no_sense_are_answered_so) {
 }
 END_TEST
 
+START_TEST(an_ask_that_cannot_be_taken_is_answered_so) {
+        static const char unknown_type[] = "\x94\x00\x05\xa7message\x92\xa1x\xd4\x05\x00";
+        static const char too_large[] = "\x94\x00\x06\xa7message\x92\xa1x\xc6\x7f\xff\xff\xff";
+
+        begin_listening();
+        peer_write(&peer, unknown_type, sizeof(unknown_type) - 1);
+        peer_request(&peer, 1, "message", "[\"tick\"]");
+        peer_write(&peer, too_large, sizeof(too_large) - 1);
+        must_tell("?tick []; ");
+        must_hear("[1,5,\"not-sendable\",null]\n[1,6,\"too-large\",null]\n");
+        end();
+}
+END_TEST
+
 START_TEST(nobody_listens_before_the_daemon_has_agreed) {
         begin();
         ck_assert_int_eq(troupe_listen(t, NULL, NULL, NULL), -EINVAL);
@@ -633,7 +647,7 @@ suite_main("client_incoming", events_come_with_their_topic_once_subscribed, even
            an_event_that_was_kept_may_free_the_connection, what_was_kept_is_freed_with_the_connection,
            what_actors_send_and_ask_comes_with_its_arguments, arguments_of_any_number_come_whole,
            an_ask_is_answered_after_its_callback_or_refused, messages_that_make_no_sense_are_answered_so,
-           nobody_listens_before_the_daemon_has_agreed, listening_again_replaces_the_callback,
+           an_ask_that_cannot_be_taken_is_answered_so, nobody_listens_before_the_daemon_has_agreed, listening_again_replaces_the_callback,
            an_ask_that_comes_while_a_call_waits_is_kept, what_is_not_answered_at_the_end_is_dropped,
            a_message_may_free_the_connection, a_child_answers_nothing, calls_come_to_the_component_that_is_served,
            a_call_that_nobody_waits_for_is_told_and_still_answered, no_call_comes_after_a_withdrawal);
