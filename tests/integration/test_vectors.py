@@ -154,6 +154,59 @@ class Vectors(unittest.TestCase):
                     for _, _, error, _ in frames:
                         self.assertNotRegex(json.dumps(error, default=repr), "bad-frame|not-sendable|too-large|internal")
 
+    def test_requests_are_refused_for_what_they_say(self):
+        with harness.Client(self.start().socket) as client:
+            for case in load("requests.json"):
+                with self.subTest(case["name"]):
+                    client.send(data_of(case["hex"]))
+                    kind, request_id, error, result = client.receive()
+                    self.assertEqual((kind, request_id, result), (1, 1, None))
+                    self.assertEqual((error["code"], error["ran"]), (case["code"], "no"))
+                    self.assertIn(case.get("says", ""), error["message"])
+            client.send(PING)
+            self.assertEqual(client.receive(), PONG)
+
+    def test_frames_of_the_daemon_are_what_it_sends(self):
+        """Byte for byte, wherever no handle is made up by chance."""
+        cases = {case["name"]: data_of(case["hex"]) for case in load("frames.json") if case["from"] == "daemon"}
+        with harness.Client(self.start().socket, errors=None) as client:
+            for method, params, request_id, name in [
+                    ("ping", [], 0, "ping: the answer"), ("ping", [], 2**32 - 1, "ping: the answer to the largest id"),
+                    ("cancel", [1], 2, "cancel: it was not"), ("find", ["counter"], 3, "find: nobody")]:
+                client.send(msgpack.packb([0, request_id, method, params]))
+                self.assert_next(client, cases[name])
+            echo = client.request("spawn", "echo", [], {"publish": "counter"})
+            listener = client.request("listen")
+            send, ask = [listener, "changed", [1, "two"]], [listener, "colour", ["red"]]
+            for options, name in [({}, ""), ({"method": "nvim_call_function", "params": ["OnMessage"]}, ", with a method of its own and params"),
+                                  ({"params": []}, ", with params that are empty")]:
+                client.request("listen", options)
+                client.notify("send", *send)
+                self.assert_next(client, cases["listen: what an actor sends" + name])
+            client.request("listen")
+            client.notify("send", listener, "changed", [])
+            self.assert_next(client, cases["listen: what an actor sends without arguments"])
+            client.send(msgpack.packb([0, 60, "ask", [listener, "colour", []]]) + msgpack.packb([0, 61, "ask", ask]))
+            self.assert_next(client, cases["listen: what an actor asks, the smallest id"] + cases["listen: what an actor asks"])
+            client.send(b"".join(data_of(case["hex"]) for case in load("frames.json") if case["name"] == "listen: the answer to what an actor asked"))
+            self.assertEqual(client.finish(61), "blue")
+
+            for reply, name in [({"method": "replied"}, "without params"), ({"method": "replied", "params": []}, "with params that are empty"),
+                                ({"method": "nvim_call_function", "params": ["OnReply"]}, "with params")]:
+                client.send(msgpack.packb([0, 5, "ask", ["counter", "say", [3], {"reply": reply}]]))
+                self.assert_next(client, cases["ask with a reply: accepted"] + cases["ask with a reply: the outcome, " + name])
+            client.request("done", echo, {"reply": {"method": "ended", "params": [1]}})
+            client.send(msgpack.packb([0, 10, "stop", [echo]]))
+            self.assert_next(client, cases["stop: at once"], cases["done with a reply: the outcome"])
+
+    def assert_next(self, client, *wanted):
+        """What comes next is these bytes; several of them come in any order."""
+        self.assertEqual(list(client.unpacker), [])
+        got = b""
+        while len(got) < sum(map(len, wanted)):
+            got += client.socket.recv(sum(map(len, wanted)) - len(got))
+        self.assertIn(got, [b"".join(wanted), b"".join(reversed(wanted))])
+
     def test_what_is_no_frame_or_is_refused(self):
         daemons = {}
         for case in load("invalid.json"):

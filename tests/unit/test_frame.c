@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/code.h"
 #include "tests/unit/scan.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/vectors.h"
@@ -132,6 +133,19 @@ START_TEST(every_error_however_it_is_cut) {
 
                         is_frame_in_hex(vectors_get(response, "frame"), vectors_get(response, "hex"));
                 }
+        json_decref(cases);
+}
+END_TEST
+
+START_TEST(every_request_that_is_refused_is_a_frame_however_it_is_cut) {
+        json_t *cases = vectors_load("requests.json"), *one;
+        enum tr_code code;
+        size_t i;
+
+        json_array_foreach(cases, i, one) {
+                is_frame_in_hex(vectors_get(one, "frame"), vectors_get(one, "hex"));
+                ck_assert(tr_code_parse(vectors_text(one, "code"), strlen(vectors_text(one, "code")), &code));
+        }
         json_decref(cases);
 }
 END_TEST
@@ -386,7 +400,8 @@ START_TEST(nothing_is_said_of_nothing) {
 }
 END_TEST
 
-suite_main("frame", every_frame_however_it_is_cut, every_error_however_it_is_cut, every_invalid_frame_however_it_is_cut,
+suite_main("frame", every_frame_however_it_is_cut, every_error_however_it_is_cut,
+           every_request_that_is_refused_is_a_frame_however_it_is_cut, every_invalid_frame_however_it_is_cut,
            a_frame_of_exactly_the_limit_is_accepted, a_frame_of_4_gib_is_passed_over_without_being_kept,
            a_promise_of_more_than_can_be_counted_is_never_kept, what_is_no_messagepack_is_found_while_passing_over_too,
            a_result_is_level_1, containers_in_params_count_from_the_arguments_on,

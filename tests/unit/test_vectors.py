@@ -121,6 +121,13 @@ class Vectors(unittest.TestCase):
                 self.assertEqual(case["text"]["frame"][2], text)
                 self.assertEqual(case["pair"]["frame"][2], [case["kind"], text])
 
+    def test_requests_that_are_refused(self):
+        codes = {case["code"] for case in load("errors.json")}
+        for case in load("requests.json"):
+            with self.subTest(case["name"]):
+                self.assert_is(case["hex"], case["frame"])
+                self.assertIn(case["code"], codes)
+
     def test_invalid_frames_say_what_becomes_of_them(self):
         for case in load("invalid.json"):
             with self.subTest(case["name"]):
