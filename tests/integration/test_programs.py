@@ -51,6 +51,44 @@ class Programs(unittest.TestCase):
         self.assertIn("stack traceback:", errors)
         self.assertIn("'inner'", errors)
 
+    def test_main_is_no_actor(self):
+        code, output, _ = self.run_program(
+            "local A = troupe.actor 'A' function A.on:who() return { me = troupe.me(), who = troupe.whoami() } end\n"
+            "troupe.main(function()\n"
+            "  for _, name in ipairs { 'me', 'whoami' } do\n"
+            "    local _, e = pcall(troupe[name]) print(e.code, e.kind, e)\n"
+            "  end\n"
+            "  local a = troupe.spawn(A)\n"
+            "  local told = troupe.await(troupe.ask(a.who))\n"
+            "  print(told.me == a, told.who.name, told.who.module, told.who.actor)\n"
+            "end)")
+        self.assertEqual((code, output), (0, "fault\terror\tme: only inside an actor\nfault\terror\twhoami: only inside an actor\n"
+                                             "true\tprogram:A\tprogram\tA\n"))
+
+    def test_what_nobody_awaited_is_told_with_its_line(self):
+        code, _, errors = self.run_program(
+            "local A = troupe.actor 'A' function A.on:forwards() return troupe.ask(troupe.me().none) end\n"
+            "troupe.main(function()\n"
+            "  local a = troupe.spawn(A)\n"
+            "  troupe.ask(a.nothing)\n"
+            "  pcall(troupe.await, troupe.ask(a.forwards))\n"
+            "end)")
+        self.assertEqual(code, 0)
+        self.assertRegex(errors, r"a promise was rejected and nobody awaited it: program:A has no handler `nothing` \(it was made at "
+                                 r"\S*program\.lua:5\)\n")
+        self.assertNotIn("none", errors)
+
+    def test_its_classes_are_loaded_where_their_instances_arrive(self):
+        self.write("peer.lua", "local Peer = troupe.actor 'Peer' function Peer.on:get(t) return t.list[1]:get() end")
+        self.assertEqual(self.run_program(
+            "local Point = troupe.class 'Point'\n"
+            "function Point:init(x) self.x = x end\n"
+            "function Point:get() return self.x end\n"
+            "troupe.main(function()\n"
+            "  local peer = troupe.spawn 'peer'\n"
+            "  print(troupe.await(troupe.ask(peer.get, { list = { Point.new(7) } })))\n"
+            "end)"), (0, "7\n", ""))
+
     def test_a_file_without_main(self):
         code, output, errors = self.run_program("print 'top level'")
         self.assertEqual(code, USAGE)
