@@ -9,7 +9,10 @@ const answers = decodeMultiStream(daemon);
 
 async function request(msgid, method, ...params) {
   daemon.write(encode([0, msgid, method, params]));
-  const [, , error, result] = (await answers.next()).value;
+  const { value, done } = await answers.next();
+  if (done)
+    throw new Error("the daemon closed the connection");
+  const [, , error, result] = value;
   if (error)
     throw new Error(`${method}: ${error.code}: ${error.message}`);
   return result;

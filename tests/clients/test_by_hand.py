@@ -99,6 +99,23 @@ class ByHand:
             done = self.run_client(trickle.socket)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("3\n", "", 0))
 
+    def test_it_ends_where_the_daemon_does(self):
+        with tempfile.TemporaryDirectory(prefix="troupe-test-") as folder, socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"{folder}/socket")
+            listener.listen()
+            closing = threading.Thread(target=self.close_after_the_first_bytes, args=(listener,))
+            closing.start()
+            done = self.run_client(f"{folder}/socket")
+            closing.join(harness.TIMEOUT_SECONDS)
+        self.assertEqual(done.stdout, "")
+        self.assertNotEqual(done.stderr, "")
+        self.assertNotEqual(done.returncode, 0)
+
+    @staticmethod
+    def close_after_the_first_bytes(listener):
+        with listener.accept()[0] as client:
+            client.recv(65536)
+
     def test_it_is_short(self):
         lines = (EXAMPLES / self.program).read_text().splitlines()
         self.assertLessEqual(len(lines), LINES_MAX)
