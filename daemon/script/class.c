@@ -55,15 +55,28 @@ bool tr_set_class(lua_State *L, int index) {
         return true;
 }
 
-void tr_forget_classes(lua_State *L, const char *module) {
+static bool is_of(const char *name, const char *module) {
         size_t len = strlen(module);
-        const char *name;
 
+        return strncmp(name, module, len) == 0 && name[len] == ':';
+}
+
+bool tr_knows_classes(lua_State *L, const char *module) {
+        int top = lua_gettop(L);
+        bool knows = false;
+
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &classes_key);
+        for (lua_pushnil(L); !knows && lua_next(L, top + 1); lua_pop(L, 1))
+                knows = is_of(lua_tostring(L, -2), module);
+        lua_settop(L, top);
+        return knows;
+}
+
+void tr_forget_classes(lua_State *L, const char *module) {
         lua_rawgetp(L, LUA_REGISTRYINDEX, &names_key);
         lua_rawgetp(L, LUA_REGISTRYINDEX, &classes_key);
         for (lua_pushnil(L); lua_next(L, -2);) {
-                name = lua_tostring(L, -2);
-                if (strncmp(name, module, len) != 0 || name[len] != ':') {
+                if (!is_of(lua_tostring(L, -2), module)) {
                         lua_pop(L, 1);
                         continue;
                 }
@@ -77,6 +90,13 @@ void tr_forget_classes(lua_State *L, const char *module) {
         lua_pop(L, 2);
 }
 
+/* Pushes what the class at an index is called in a sentence. */
+static const char *push_called(lua_State *L, int index) {
+        if (!tr_push_class_name(L, index))
+                lua_pushliteral(L, "a class of a module that failed to load");
+        return lua_tostring(L, -1);
+}
+
 /* Refuses more arguments than the `init` at the top of the stack has parameters for. */
 static void check_surplus(lua_State *L, int count) {
         lua_Debug init;
@@ -86,11 +106,9 @@ static void check_surplus(lua_State *L, int count) {
         lua_pushvalue(L, -1);
         lua_getinfo(L, ">u", &init);
         /* the first parameter is self */
-        if (!init.isvararg && count >= init.nparams && count > 0) {
-                tr_push_class_name(L, lua_upvalueindex(1));
+        if (!init.isvararg && count >= init.nparams && count > 0)
                 tr_script_raise(L, TR_CODE_BAD_REQUEST, "%s: init takes %d arguments, and was given %d",
-                                lua_tostring(L, -1), init.nparams > 0 ? init.nparams - 1 : 0, count);
-        }
+                                push_called(L, lua_upvalueindex(1)), init.nparams > 0 ? init.nparams - 1 : 0, count);
 }
 
 static int class_made(lua_State *L, int status, lua_KContext context) {
@@ -107,19 +125,15 @@ static int class_new(lua_State *L) {
         luaL_checkstack(L, 6, NULL);
         lua_newtable(L);
         lua_pushvalue(L, lua_upvalueindex(1));
-        if (!tr_set_class(L, -2)) {
-                tr_push_class_name(L, lua_upvalueindex(1));
+        if (!tr_set_class(L, -2))
                 tr_script_raise(L, TR_CODE_BAD_REQUEST,
                                 "%s: a class may not have a __gc metamethod: finalizers cannot be interrupted",
-                                lua_tostring(L, -1));
-        }
+                                push_called(L, lua_upvalueindex(1)));
         lua_insert(L, 1);
         if (lua_getfield(L, lua_upvalueindex(1), "init") == LUA_TNIL) {
-                if (count > 0) {
-                        tr_push_class_name(L, lua_upvalueindex(1));
+                if (count > 0)
                         tr_script_raise(L, TR_CODE_BAD_REQUEST, "%s: without init, new takes no arguments",
-                                        lua_tostring(L, -1));
-                }
+                                        push_called(L, lua_upvalueindex(1)));
                 return class_made(L, LUA_OK, 0);
         }
         check_surplus(L, count);

@@ -18,14 +18,15 @@
 #include "daemon/script/vm.h"
 #include "proto/name.h"
 
+/* By its name, and not by its metatable, which one that was forgotten has too. */
 bool tr_declared_is(lua_State *L, int index) {
         bool is;
 
-        if (!lua_istable(L, index) || !lua_getmetatable(L, index))
+        if (!lua_istable(L, index))
                 return false;
-        tr_vm_push(L, TR_PIN_ACTOR);
-        is = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
+        tr_declare_push_name(L, index);
+        is = !lua_isnil(L, -1);
+        lua_pop(L, 1);
         return is;
 }
 
@@ -183,6 +184,19 @@ void tr_declare_check(lua_State *L, const char *module) {
         lua_settop(L, declared - 1);
 }
 
+bool tr_declare_knows(lua_State *L, const char *module) {
+        int declared;
+        bool knows;
+
+        luaL_checkstack(L, 6, NULL);
+        tr_vm_push(L, TR_PIN_DECLARED);
+        declared = lua_gettop(L);
+        lua_pushnil(L);
+        knows = next_of(L, declared, module);
+        lua_settop(L, declared - 1);
+        return knows;
+}
+
 void tr_declare_forget(lua_State *L, const char *module) {
         int declared;
 
@@ -241,8 +255,10 @@ void tr_declare_adopt(lua_State *L, const char *module, const char *name) {
 }
 
 static int declaration_tostring(lua_State *L) {
-        if (!tr_declared_is(L, 1))
-                tr_value_misuse(L, "tostring", 1, "an actor");
+        if (!tr_declared_is(L, 1)) {
+                lua_pushliteral(L, "actor of a module that failed to load");
+                return 1;
+        }
         lua_pushliteral(L, "actor ");
         tr_declare_push_name(L, 1);
         lua_concat(L, 2);

@@ -19,14 +19,16 @@ extern const luaL_Reg tr_declare_functions[];
 
 /* Whether the value at an index is an actor's declaration. Does not raise. */
 bool tr_declared_is(lua_State *L, int index);
-/* Pushes its full name. */
+/* Pushes its full name; nil where it is none, or was forgotten. */
 void tr_declare_push_name(lua_State *L, int index);
 /* How many arguments its constructor takes; false where it takes any number. */
 bool tr_declare_count_parameters(lua_State *L, int index, int *ret_count);
 
 /* The top level of a module has run: raises where what it declared does not hold together. */
 void tr_declare_check(lua_State *L, const char *module);
-/* The top level of a module has failed: what it declared is forgotten. */
+/* Whether the module has declared one, and was not forgotten. */
+bool tr_declare_knows(lua_State *L, const char *module);
+/* The top level of a module has failed: what it declared is forgotten, and is no declaration any more. */
 void tr_declare_forget(lua_State *L, const char *module);
 
 /* Makes `name`, or the only one of its module where name is NULL, the declaration that this VM's actor is of.

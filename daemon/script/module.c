@@ -266,6 +266,14 @@ static void refuse_loop(lua_State *L, const char *name) {
                         tr_script_raise(L, TR_CODE_LOAD, "the module `%s` requires itself (%s)", name, loading->file);
 }
 
+/* A module that was taken out of `package.loaded` runs again, unless it has declared something: that would be there twice, and
+ * where the second time fails both would be forgotten, the actor's own declaration among them. */
+static void refuse_again(lua_State *L, const char *name) {
+        if (tr_declare_knows(L, name) || tr_knows_classes(L, name))
+                tr_script_raise(L, TR_CODE_LOAD,
+                                "the module `%s` is loaded already, and what it declares is declared once", name);
+}
+
 void tr_module_require(lua_State *L, const char *name, size_t len) {
         struct tr_vm *vm = tr_vm_of(L);
         int name_index;
@@ -285,6 +293,7 @@ void tr_module_require(lua_State *L, const char *name, size_t len) {
                         tr_script_raise(L, TR_CODE_NOT_FOUND, "there is no module `%s`: that is no name of a module",
                                         name);
                 refuse_loop(L, name);
+                refuse_again(L, name);
                 push_chunk(L, name);
                 run_chunk(L, name);
         }

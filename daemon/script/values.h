@@ -103,6 +103,8 @@ bool tr_push_class(lua_State *L, const char *name, size_t len);
 /* Makes the table at the index an instance of the class at the top of the stack, which is popped. False, with nothing
  * done, where the class has a `__gc`: finalizers cannot be interrupted. No code of the class runs. Does not raise. */
 bool tr_set_class(lua_State *L, int index);
+/* Whether the module has declared a class, and was not forgotten. Does not raise. */
+bool tr_knows_classes(lua_State *L, const char *module);
 /* The top level of a module has failed: what it declared is no class any more, so that it may be loaded again. */
 void tr_forget_classes(lua_State *L, const char *module);
 

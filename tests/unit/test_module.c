@@ -90,6 +90,50 @@ START_TEST(one_that_fails_may_be_tried_again) {
 }
 END_TEST
 
+/* What a file declared that then failed is in the program's hands, and names nothing. */
+START_TEST(what_a_failed_module_declared_is_nothing) {
+        lua_fixture_init(&fixture, 0);
+        lua_fixture_module(&fixture, "half",
+                           "local A, C = troupe.actor 'A', troupe.class 'C' function C:init() end\n"
+                           "local D = troupe.class 'D' rawset(_G, 'kept', { A, C, C.new(), D }) error 'half way'");
+        expect("pcall(require, 'half')\n"
+               "local A, C, c, D = table.unpack(rawget(_G, 'kept'))\n"
+               "local function caught(f, ...) local ok, e = pcall(f, ...) assert(not ok) return e.message end\n"
+               "return { caught(troupe.spawn, A), caught(troupe.send, troupe.me().x, { A }), tostring(A), caught(troupe.is, c, C),\n"
+               "         caught(troupe.send, troupe.me().x, { c }), caught(C.new, 1), caught(D.new, 1) }",
+               "[\"spawn: a table with a metatable is not an actor\","
+               "\"a message may not carry a table with a metatable: `[1]` is a table with a metatable\","
+               "\"actor of a module that failed to load\","
+               "\"is: a table is not a class\","
+               "\"a message may not carry a table with a metatable: `[1]` is a table with a metatable\","
+               "\"a class of a module that failed to load: init takes 0 arguments, and was given 1\","
+               "\"a class of a module that failed to load: without init, new takes no arguments\"]");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
+/* Also where it was taken out of package.loaded; one without declarations runs again, as in Lua. */
+START_TEST(what_a_module_declares_it_declares_once) {
+        const char *before = "local B = troupe.actor 'B' local C = troupe.class 'C'\n"
+                             "function B.on:again() package.loaded.m = nil return select(2, pcall(require, 'm')).message end\n"
+                             "function B.on:who() local w = troupe.whoami() return { w.module, w.actor, tostring(B), troupe.is(C.new(), C) } end";
+
+        lua_fixture_init(&fixture, 0);
+        lua_fixture_module(&fixture, "class", "local C = troupe.class 'C' return C");
+        lua_fixture_module(&fixture, "plain", "rawset(_G, 'runs', (rawget(_G, 'runs') or 0) + 1)");
+        lua_expect(&fixture, before,
+                   "local b = troupe.spawn(B)\n"
+                   "return troupe.all { troupe.ask(b.again), troupe.ask(b.again), troupe.ask(b.who) }",
+                   "[\"the module `m` is loaded already, and what it declares is declared once\","
+                   "\"the module `m` is loaded already, and what it declares is declared once\",[\"m\",\"B\",\"actor m:B\",true]]");
+        expect("local C = require 'class' package.loaded.class = nil\n"
+               "local _, e = pcall(require, 'class') return { e.code, e.message, troupe.is(C.new(), C) }",
+               "[\"load\",\"the module `class` is loaded already, and what it declares is declared once\",true]");
+        expect("require 'plain' package.loaded.plain = nil require 'plain' return rawget(_G, 'runs')", "2");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 START_TEST(what_does_not_load_says_why) {
         lua_fixture_init(&fixture, 0);
         check_load("syntax", "local x = = 1",
@@ -234,6 +278,7 @@ START_TEST(main_is_ignored_in_an_actor) {
 END_TEST
 
 suite_main("module", a_module_runs_once_per_vm, dots_are_folders, what_is_not_there_names_what_was_tried,
-           one_that_fails_may_be_tried_again, what_does_not_load_says_why, the_beginning_of_a_file_is_not_always_lua,
+           one_that_fails_may_be_tried_again, what_a_failed_module_declared_is_nothing,
+           what_a_module_declares_it_declares_once, what_does_not_load_says_why, the_beginning_of_a_file_is_not_always_lua,
            what_others_may_write_is_refused, only_files_are_read, code_is_read_at_every_start,
            nothing_is_started_or_reached_at_the_top_level, main_is_ignored_in_an_actor);
