@@ -126,6 +126,7 @@ static int daemon_create_server(struct tr_daemon *daemon) {
         const struct tr_server_options options = {
                 .loop = daemon->host.loop,
                 .system = daemon->host.system,
+                .feed = daemon->host.feed,
                 .limits = server_limits(&daemon->options.settings->limits),
                 .shutdown = on_shutdown,
                 .userdata = daemon,

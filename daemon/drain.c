@@ -109,9 +109,8 @@ static bool is_stuck(struct tr_target *target) {
 
 static void name_stuck(struct tr_target *target) {
         char handle[TR_HANDLE_SHORT + 1];
-        const struct tr_log_context context = { .actor = target->label, .handle = handle };
+        const struct tr_log_context context = tr_target_log_context(target, handle);
 
-        tr_handle_format_short(&target->handle, handle);
         tr_log_with(TR_LOG_WARNING, &context, "the actor is stuck in a C function; nothing waits for it");
 }
 

@@ -11,7 +11,9 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/core/actor.h"
+#include "daemon/io/feed.h"
 #include "daemon/io/loop.h"
+#include "daemon/watch/watch.h"
 
 static void on_wake(void *userdata) {
         struct tr_host *host = userdata;
@@ -37,14 +39,9 @@ static void log_failure(enum tr_log_level level, const struct tr_log_context *co
  */
 #define UNHEARD_AFTER_NS TR_NS_PER_S
 
-static struct tr_log_context context_of(const struct tr_target *target, char handle[TR_HANDLE_SHORT + 1]) {
-        tr_handle_format_short(&target->handle, handle);
-        return (struct tr_log_context){ .actor = target->label, .handle = handle };
-}
-
 static void log_unheard(void *userdata, struct tr_target *target) {
         char handle[TR_HANDLE_SHORT + 1];
-        const struct tr_log_context context = context_of(target, handle);
+        const struct tr_log_context context = tr_target_log_context(target, handle);
         struct tr_failure *failure = tr_target_take_unheard(target);
 
         if (failure && failure->code != TR_CODE_KILLED)
@@ -59,7 +56,7 @@ static void on_unheard(struct tr_timer *timer) {
 }
 
 /* Without memory for the timer there is the log's own line, for those who look for it. */
-static void log_fault(struct tr_host *host, const struct tr_log_context *context, struct tr_failure *failure) {
+static void log_fault(struct tr_host *host, const struct tr_log_context *context, const struct tr_failure *failure) {
         uint64_t deadline_ns = tr_clock_deadline_ns(UNHEARD_AFTER_NS);
         int r = 0;
 
@@ -70,12 +67,11 @@ static void log_fault(struct tr_host *host, const struct tr_log_context *context
                 tr_error_fold(r);
 }
 
-static void on_event(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure) {
-        struct tr_host *host = userdata;
+static void log_news(struct tr_host *host, const struct tr_news *news) {
         char handle[TR_HANDLE_SHORT + 1];
-        const struct tr_log_context context = context_of(target, handle);
+        const struct tr_log_context context = tr_target_log_context(news->target, handle);
 
-        switch (event) {
+        switch (news->event) {
         case TR_EVENT_STARTED:
                 tr_log_with(TR_LOG_DEBUG, &context, "started");
                 break;
@@ -86,12 +82,28 @@ static void on_event(void *userdata, enum tr_event event, struct tr_target *targ
                 tr_log_with(TR_LOG_INFO, &context, "killed");
                 break;
         case TR_EVENT_FAULTED:
-                log_fault(host, &context, failure);
+                log_fault(host, &context, news->failure);
                 break;
+        case TR_EVENT_RESTARTED:
         case TR_EVENT_STUCK:
         case TR_EVENT_SLOW:
                 break; /* logged where they are found, with what is known there */
         }
+}
+
+static void on_event(void *userdata, const struct tr_news *news) {
+        struct tr_host *host = userdata;
+
+        log_news(host, news);
+        tr_watch_news(host->feed, news);
+}
+
+static void on_refused(void *userdata, const struct tr_refused *refused) {
+        tr_watch_refused(((struct tr_host *)userdata)->feed, refused);
+}
+
+static void on_line(void *userdata, const struct tr_log_line *line) {
+        tr_watch_line(((struct tr_host *)userdata)->feed, line);
 }
 
 /* The directories of the command line, then the configuration's. The texts stay theirs. */
@@ -129,13 +141,17 @@ static struct tr_system_limits system_limits(const struct tr_settings_limits *li
 
 int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
         const struct tr_system_limits limits = system_limits(&options->settings->limits, options->grace_ns);
-        const struct tr_system_hooks hooks = { .wake = on_wake, .event = on_event, .userdata = host };
+        const struct tr_system_hooks hooks = {
+                .wake = on_wake, .event = on_event, .refused = on_refused, .userdata = host
+        };
         int r;
 
         *host = (struct tr_host){ .fault_level = options->fault_level, .unheard_timer.fire = on_unheard };
         host->script.allow = options->allow;
         host->script.nesting = (int)options->settings->limits.nesting;
         r = tr_loop_new(&host->loop);
+        if (r == 0)
+                r = tr_feed_new(host->loop, &host->feed);
         if (r == 0) {
                 host->script.path = join_paths(options->path, options->settings->path);
                 r = host->script.path ? tr_actor_install_signal() : tr_error_origin(-ENOMEM);
@@ -146,6 +162,7 @@ int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
                 tr_host_deinit(host);
                 return tr_error_fold(r);
         }
+        tr_log_set_hook(on_line, host);
         tr_loop_attach(host->loop, host->system);
         return 0;
 }
@@ -155,7 +172,10 @@ void tr_host_deinit(struct tr_host *host) {
                 tr_loop_attach(host->loop, NULL);
         if (tr_system_free(host->system) > 0)
                 return;
+        /* no actor is left that could log */
+        tr_log_set_hook(NULL, NULL);
         free(host->script.path);
+        tr_feed_free(host->feed);
         tr_loop_free(host->loop);
         *host = (struct tr_host){ 0 };
 }

@@ -7,6 +7,7 @@
 #include "daemon/script/script.h"
 #include "daemon/settings/settings.h"
 
+struct tr_feed;
 struct tr_loop;
 struct tr_system;
 
@@ -16,6 +17,7 @@ struct tr_system;
  */
 struct tr_host {
         struct tr_loop *loop;
+        struct tr_feed *feed; /* of what happens here */
         struct tr_system *system;
         struct tr_script script;
         enum tr_log_level fault_level; /* how faults of actors are logged */

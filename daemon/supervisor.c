@@ -31,6 +31,7 @@
 enum {
         ASK_INIT = 1,
         ASK_DONE = 2,
+        ASK_INIT_AGAIN = 3, /* of a replacement */
 };
 
 struct child {
@@ -44,6 +45,7 @@ struct child {
         struct tr_backoff backoff;
         uint64_t began_ns;
         bool settled; /* finished its init, or failed, once */
+        bool has_run; /* it was spawned: the next one is a replacement */
 
         struct tr_lock lock; /* nothing else is acquired under it */
         struct tr_work work;
@@ -90,11 +92,11 @@ static struct child *child_of(struct tr_asker *asker) {
 
 static void child_told(struct child *child, uint64_t ask, struct tr_failure *failure) {
         tr_lock_acquire(&child->lock);
-        if (ask == ASK_INIT) {
-                child->has_started = true;
-        } else {
+        if (ask == ASK_DONE) {
                 child->has_ended = true;
                 child->failure = tr_failure_ref(failure);
+        } else {
+                child->has_started = true;
         }
         /* under the lock, because the loop may be gone once it is closed */
         if (!child->closed)
@@ -103,6 +105,9 @@ static void child_told(struct child *child, uint64_t ask, struct tr_failure *fai
 }
 
 static void on_resolve(struct tr_asker *asker, struct tr_message *message, const void *value, size_t bytes, bool more) {
+        if (message->ask.id == ASK_INIT_AGAIN)
+                tr_system_tell(message->spawned->system,
+                               &(struct tr_news){ .event = TR_EVENT_RESTARTED, .target = message->spawned });
         child_told(child_of(asker), message->ask.id, NULL);
 }
 
@@ -172,7 +177,8 @@ static struct tr_failure *child_spawn(struct child *child) {
                 .mailbox_bytes = settings->mailbox_bytes,
                 .async = (uint32_t)settings->async,
         };
-        struct tr_message *init = child_message(child, TR_MESSAGE_INIT, ASK_INIT);
+        struct tr_message *init =
+                child_message(child, TR_MESSAGE_INIT, child->has_run ? ASK_INIT_AGAIN : ASK_INIT);
         struct tr_message *done = child_message(child, TR_MESSAGE_DONE, ASK_DONE);
         struct tr_failure *failure;
         struct tr_target *target;
@@ -187,6 +193,7 @@ static struct tr_failure *child_spawn(struct child *child) {
                 tr_message_unref(done);
                 return failure;
         }
+        child->has_run = true;
         tr_target_watch(target, done);
         tr_target_unref(target);
         return NULL;

@@ -76,3 +76,13 @@ bool tr_utf8_is_valid(const void *data, size_t len) {
         }
         return true;
 }
+
+size_t tr_utf8_character(const char *text, size_t len) {
+        return sequence_len((const uint8_t *)text, len);
+}
+
+bool tr_utf8_is_control(const char *character, size_t bytes) {
+        uint8_t first = (uint8_t)character[0];
+
+        return first < 0x20 || first == 0x7f || (bytes == 2 && first == 0xc2 && (uint8_t)character[1] < 0xa0);
+}

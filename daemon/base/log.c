@@ -68,8 +68,8 @@ static struct {
         _Atomic uint32_t format;
         _Atomic uint64_t dropped;
         _Atomic bool abandoned; /* the writer is stuck for good */
-        /* Set before other threads exist. */
-        void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *line);
+        /* Set while no other thread logs. */
+        void (*hook)(void *userdata, const struct tr_log_line *line);
         void *hook_userdata;
 } log_state = {
         .lock = TR_LOCK_INIT,
@@ -384,9 +384,7 @@ uint64_t tr_log_dropped(void) {
         return atomic_load_explicit(&log_state.dropped, memory_order_relaxed);
 }
 
-void tr_log_set_hook(void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context,
-                                  const char *line),
-                     void *userdata) {
+void tr_log_set_hook(void (*hook)(void *userdata, const struct tr_log_line *line), void *userdata) {
         log_state.hook = hook;
         log_state.hook_userdata = userdata;
 }
@@ -397,9 +395,9 @@ static void emit(enum tr_log_level level, const struct tr_log_context *context, 
 
         if (context)
                 line.context = *context;
-        if (log_state.hook)
-                log_state.hook(log_state.hook_userdata, level, &line.context, text);
         clock_gettime(CLOCK_REALTIME, &line.when);
+        if (log_state.hook)
+                log_state.hook(log_state.hook_userdata, &line);
         if (enqueue(&line) || atomic_load_explicit(&log_state.abandoned, memory_order_relaxed))
                 return;
         tr_lock_acquire(&log_state.output);

@@ -37,10 +37,14 @@ struct tr_log_context {
         const char *actor;  /* an actor's label */
         const char *handle; /* the first eight digits of a handle */
         const char *trace;
+        bool has_owner; /* of the actor. It is not written, but says whom the line concerns */
+        uint32_t owner_uid;
         bool has_peer;
         uint32_t peer_uid;
         int32_t peer_pid;
 };
+
+struct tr_log_line; /* daemon/base/log_line.h */
 
 const char *tr_log_level_text(enum tr_log_level level);
 bool tr_log_level_parse(const char *text, size_t len, enum tr_log_level *ret_level);
@@ -66,10 +70,8 @@ void tr_log_with(enum tr_log_level level, const struct tr_log_context *context, 
 void tr_logv_with(enum tr_log_level level, const struct tr_log_context *context, const char *format, va_list arguments)
         __attribute__((format(printf, 3, 0)));
 
-/* Called with every line, from any thread, as it is logged (daemon/watch); it must not log and not wait. Main
- * thread, before others exist. */
-void tr_log_set_hook(void (*hook)(void *userdata, enum tr_log_level level, const struct tr_log_context *context,
-                                  const char *line),
-                     void *userdata);
+/* Called with every line, from any thread, as it is logged (daemon/watch), perhaps under a lock; it must not log and not
+ * wait. NULL: nobody. Main thread, while no other logs. */
+void tr_log_set_hook(void (*hook)(void *userdata, const struct tr_log_line *line), void *userdata);
 
 #endif

@@ -53,30 +53,15 @@ int tr_log_priority(enum tr_log_level level) {
         return priorities[level];
 }
 
-/* Bytes of the character that begins here, 0 where none does. */
-static size_t character_at(const char *text, size_t len) {
-        unsigned char c = (unsigned char)*text;
-        size_t bytes = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-
-        return bytes <= len && tr_utf8_is_valid(text, bytes) ? bytes : 0;
-}
-
-/* C0, DEL, and C1 as UTF-8 has it (0xc2 0x80 to 0x9f): what a terminal may obey. */
-static bool is_control(const char *text, size_t bytes) {
-        unsigned char c = (unsigned char)*text;
-
-        return c < 0x20 || c == 0x7f || (bytes == 2 && c == 0xc2 && (unsigned char)text[1] < 0xa0);
-}
-
 /* Text for eyes: `next` goes before each further line of it. */
 static void put_plain(struct out *out, const char *text, size_t len, const char *next) {
         for (size_t i = 0; i < len && !is_full(out);) {
-                size_t bytes = character_at(text + i, len - i);
+                size_t bytes = tr_utf8_character(text + i, len - i);
                 char escaped[8];
 
                 if (text[i] == '\n') {
                         put_text(out, next);
-                } else if (bytes > 0 && (text[i] == '\t' || !is_control(text + i, bytes))) {
+                } else if (bytes > 0 && (text[i] == '\t' || !tr_utf8_is_control(text + i, bytes))) {
                         put(out, text + i, bytes);
                 } else {
                         /* of a control character of two bytes the second is no character by itself, and comes here
@@ -119,7 +104,7 @@ static void put_circumstances(struct out *out, const struct tr_log_context *cont
         }
 }
 
-static size_t trimmed(const struct tr_log_line *line) {
+size_t tr_log_line_len(const struct tr_log_line *line) {
         size_t len = line->len;
 
         while (len > 0 && line->text[len - 1] == '\n')
@@ -145,7 +130,7 @@ size_t tr_log_render_text(const struct tr_log_line *line, char *buffer, size_t s
         put_text(&out, tr_log_level_text(line->level));
         put_text(&out, ": ");
         put_subject(&out, &line->context);
-        put_plain(&out, line->text, trimmed(line), "\n    ");
+        put_plain(&out, line->text, tr_log_line_len(line), "\n    ");
         put_circumstances(&out, &line->context);
         return finish(&out, buffer, "\n");
 }
@@ -158,7 +143,7 @@ size_t tr_log_render_prefixed(const struct tr_log_line *line, char *buffer, size
         snprintf(next, sizeof(next), "\n%s    ", prefix);
         put_text(&out, prefix);
         put_subject(&out, &line->context);
-        put_plain(&out, line->text, trimmed(line), next);
+        put_plain(&out, line->text, tr_log_line_len(line), next);
         put_circumstances(&out, &line->context);
         return finish(&out, buffer, "\n");
 }
@@ -166,7 +151,7 @@ size_t tr_log_render_prefixed(const struct tr_log_line *line, char *buffer, size
 static void put_json_string(struct out *out, const char *text, size_t len) {
         put_text(out, "\"");
         for (size_t i = 0; i < len && !is_full(out);) {
-                size_t bytes = character_at(text + i, len - i);
+                size_t bytes = tr_utf8_character(text + i, len - i);
                 unsigned char c = (unsigned char)text[i];
                 char escaped[8];
 
@@ -217,6 +202,6 @@ size_t tr_log_render_json(const struct tr_log_line *line, char *buffer, size_t s
                 put_text(&out, text);
         }
         put_text(&out, ",\"message\":");
-        put_json_string(&out, line->text, trimmed(line));
+        put_json_string(&out, line->text, tr_log_line_len(line));
         return finish(&out, buffer, "}\n");
 }

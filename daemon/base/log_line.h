@@ -36,6 +36,8 @@ size_t tr_log_render_json(const struct tr_log_line *line, char *buffer, size_t s
 /* For a service manager that reads standard error: "<PRIORITY>" before each line, no time. */
 size_t tr_log_render_prefixed(const struct tr_log_line *line, char *buffer, size_t size);
 
+/* How long its text is without line breaks at its end. */
+size_t tr_log_line_len(const struct tr_log_line *line);
 /* syslog's number for a level. */
 int tr_log_priority(enum tr_log_level level);
 

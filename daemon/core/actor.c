@@ -89,9 +89,8 @@ static void actor_put_away(struct tr_actor *actor, struct tr_message *message) {
 }
 
 static void actor_announce(struct tr_actor *actor, enum tr_event event, struct tr_failure *failure) {
-        struct tr_system *system = actor->target.system;
-        if (system->hooks.event)
-                system->hooks.event(system->hooks.userdata, event, &actor->target, failure);
+        tr_system_tell(actor->target.system,
+                       &(struct tr_news){ .event = event, .target = &actor->target, .failure = failure });
 }
 
 /* States change here only, but for STUCK, which a kill that gave up sets from outside and which stays. */
@@ -134,7 +133,8 @@ void tr_actor_reject(struct tr_actor *actor, struct tr_message *message, struct 
 }
 
 void tr_actor_refuse(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {
-        tr_system_count_refused(actor->target.system, &actor->target, take_failure->code);
+        const struct tr_refused refused = tr_refused_message(&actor->target, message, take_failure);
+        tr_system_tell_refused(actor->target.system, &refused);
         tr_actor_reject(actor, message, take_failure);
 }
 
@@ -360,6 +360,7 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         if (init && tr_message_reject(init, owed, owed->ran) && init->asker)
                 atomic_store(&actor->target.heard, true);
         tr_message_unref(init);
+        tr_actor_tell_slow(actor, NULL);
         /* Nobody heard of one whose thread never ran. */
         if (actor->opened)
                 actor_announce(actor, actor_end_event(take_failure), take_failure);

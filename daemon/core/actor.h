@@ -78,6 +78,7 @@ struct tr_actor_options {
         struct tr_keeper *keeper; /* whose `publish` is; NULL: the actor's own */
         const char *const *keep; /* names that the actor itself keeps, valid, NULL-terminated; or NULL */
         uint32_t owner_uid;
+        int32_t owner_pid; /* of the client that starts it; 0: none does */
         uint64_t heap_bytes;
         uint32_t mailbox;
         uint64_t mailbox_bytes;
@@ -89,6 +90,8 @@ struct tr_actor_options {
 #define TR_ACTOR_FLUSH_MAX 16
 /* Bytes of a handler's name that `info` shows; a longer one is not shown. */
 #define TR_HANDLER_SHOWN_MAX 128
+
+struct tr_slow_report;
 
 struct tr_actor {
         struct tr_target target; /* first */
@@ -142,11 +145,14 @@ struct tr_actor {
         struct tr_timer kill_timer;
         uint32_t kill_signals; /* loop thread */
 
+        /* That it is slow, not told yet (slow.c). Who takes it out tells it and frees it. */
+        _Atomic(struct tr_slow_report *) slow_report;
         /* What the watch for slow handlers saw at its last look. Loop thread. */
         struct {
                 uint64_t begun;      /* turns and messages so far: while it stays the same, the same handler runs */
                 uint64_t since_ns;
                 uint64_t report_ns;  /* how long it has to run until it is reported the next time */
+                uint64_t reported_ns; /* when it was */
         } slow;
 };
 
@@ -201,6 +207,8 @@ void tr_actor_clear_stop(struct tr_actor *actor);
 void tr_system_note_turn(struct tr_system *system);
 /* Takes the signals that are for actors' threads out of a mask. */
 void tr_actor_unblock_signals(sigset_t *mask);
+/* Tells that it is slow, where that is to be told, and where it is (NULL: that could not be had). Any thread, no lock held. */
+void tr_actor_tell_slow(struct tr_actor *actor, const char *traceback);
 /* Has a running actor log where it is. Any thread. */
 void tr_actor_ask_report(struct tr_actor *actor);
 /* The target's functions. */

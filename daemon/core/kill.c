@@ -108,12 +108,10 @@ static void actor_give_up(struct tr_actor *actor) {
         } while (!atomic_compare_exchange_weak(&actor->state, &state, TR_ACTOR_STUCK));
 
         char handle[TR_HANDLE_SHORT + 1];
-        tr_handle_format_short(&actor->target.handle, handle);
-        struct tr_log_context context = { .actor = actor->target.label, .handle = handle };
+        struct tr_log_context context = tr_target_log_context(&actor->target, handle);
         tr_log_with(TR_LOG_WARNING, &context,
                     "the actor was killed and does not return from a C function: it is stuck");
-        if (system->hooks.event)
-                system->hooks.event(system->hooks.userdata, TR_EVENT_STUCK, &actor->target, NULL);
+        tr_system_tell(system, &(struct tr_news){ .event = TR_EVENT_STUCK, .target = &actor->target });
 
         tr_registry_withdraw(&system->registry, &actor->target);
         struct tr_failure *failure = tr_failure_new(TR_CODE_KILLED, "the actor was killed");

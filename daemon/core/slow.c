@@ -8,6 +8,9 @@
  * both times, has been in the same handler in between. So a report comes up to
  * one interval late. The looks end with one that finds no actor in a turn: an
  * idle daemon has none, and the next turn of any actor starts them.
+ *
+ * The event of a report waits for what the actor says of where it is, at its next instruction. Where that does not come
+ * within a second, before the handler's end or before the next report, it is told without.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,19 +19,52 @@
 #include "daemon/base/log.h"
 #include "daemon/core/actor.h"
 
+/* How long an actor may take to say where it is; on a busy machine it may be long until it runs at all. */
+#define SAYS_WHERE_NS TR_NS_PER_S
 /* Looks within the time that counts as slow. */
 #define LOOKS 8
 
-static void slow_report(struct tr_actor *actor, uint64_t elapsed_ns) {
-        struct tr_system *system = actor->target.system;
-        char handle[TR_HANDLE_SHORT + 1], handler[TR_HANDLER_SHOWN_MAX + 1];
-        tr_handle_format_short(&actor->target.handle, handle);
-        struct tr_log_context context = { .actor = actor->target.label, .handle = handle };
-        bool known = tr_mailbox_current_handler(&actor->mailbox, handler, sizeof(handler));
-        tr_log_with(TR_LOG_WARNING, &context, "%s has been running for %llu s", known ? handler : "its code",
-                    (unsigned long long)(elapsed_ns / TR_NS_PER_S));
-        if (system->hooks.event)
-                system->hooks.event(system->hooks.userdata, TR_EVENT_SLOW, &actor->target, NULL);
+/* A report that is to be told when the actor has said where it is. */
+struct tr_slow_report {
+        uint64_t running_ns;
+        bool knows_handler;
+        char handler[TR_HANDLER_SHOWN_MAX + 1];
+};
+
+static void slow_tell(struct tr_actor *actor, const struct tr_slow_report *report, const char *traceback) {
+        const struct tr_news news = {
+                .event = TR_EVENT_SLOW,
+                .target = &actor->target,
+                .handler = report->knows_handler ? report->handler : NULL,
+                .running_ns = report->running_ns,
+                .traceback = traceback,
+        };
+        tr_system_tell(actor->target.system, &news);
+}
+
+void tr_actor_tell_slow(struct tr_actor *actor, const char *traceback) {
+        struct tr_slow_report *report = atomic_exchange(&actor->slow_report, NULL);
+        if (report)
+                slow_tell(actor, report, traceback);
+        free(report);
+}
+
+static void slow_report(struct tr_actor *actor, uint64_t running_ns) {
+        char handle[TR_HANDLE_SHORT + 1];
+        struct tr_log_context context = tr_target_log_context(&actor->target, handle);
+        struct tr_slow_report report = { .running_ns = running_ns };
+        report.knows_handler = tr_mailbox_current_handler(&actor->mailbox, report.handler, sizeof(report.handler));
+        tr_log_with(TR_LOG_WARNING, &context, "%s has been running for %llu s",
+                    report.knows_handler ? report.handler : "its code", (unsigned long long)(running_ns / TR_NS_PER_S));
+
+        struct tr_slow_report *kept = malloc(sizeof(*kept));
+        if (!kept) {
+                slow_tell(actor, &report, NULL);
+                return;
+        }
+        *kept = report;
+        tr_actor_tell_slow(actor, NULL); /* of the report before this, if the actor has still not said where it is */
+        atomic_store(&actor->slow_report, kept);
         tr_actor_ask_report(actor);
 }
 
@@ -41,12 +77,16 @@ static bool slow_look(struct tr_actor *actor, uint64_t now_ns) {
         bool in_turn = atomic_load(&actor->in_turn);
 
         if (begun != actor->slow.begun) {
+                tr_actor_tell_slow(actor, NULL);
                 actor->slow.begun = begun;
                 actor->slow.since_ns = now_ns;
                 actor->slow.report_ns = slow_ns;
         } else if (in_turn && now_ns - actor->slow.since_ns >= actor->slow.report_ns) {
                 actor->slow.report_ns *= 2;
+                actor->slow.reported_ns = now_ns;
                 slow_report(actor, now_ns - actor->slow.since_ns);
+        } else if (!in_turn || now_ns - actor->slow.reported_ns >= SAYS_WHERE_NS) {
+                tr_actor_tell_slow(actor, NULL);
         }
         return in_turn;
 }

@@ -102,6 +102,7 @@ static void actor_free(struct tr_target *target) {
         tr_mailbox_deinit(&actor->mailbox);
         tr_target_deinit(target);
         free(actor->behaviour_info);
+        free(atomic_load(&actor->slow_report)); /* a look that came with the end */
         if (actor->slot)
                 tr_target_unref(&actor->slot->pool->target);
         free(actor);
@@ -204,6 +205,7 @@ static struct tr_actor *actor_new(struct tr_system *system, const struct tr_acto
                 free(actor);
                 return NULL;
         }
+        actor->target.owner_pid = options->owner_pid;
         actor->asker.ops = &tr_actor_asker_ops;
         tr_mailbox_init(&actor->mailbox, options->mailbox ? options->mailbox : limits->mailbox,
                         options->mailbox_bytes ? options->mailbox_bytes : limits->mailbox_bytes);

@@ -237,17 +237,35 @@ void tr_system_reap(struct tr_system *system, struct tr_actor *actor) {
         tr_lock_release(&system->lock);
 }
 
+struct tr_refused tr_refused_message(struct tr_target *target, const struct tr_message *message,
+                                     const struct tr_failure *failure) {
+        return (struct tr_refused){
+                .code = failure->code,
+                .why = failure->message,
+                .is_ask = message->asker,
+                .target = target,
+                .handler = tr_message_handler(message),
+                .handler_len = message->handler_len,
+                .sender_uid = message->caller_uid,
+        };
+}
+
+void tr_system_tell(struct tr_system *system, const struct tr_news *news) {
+        if (system->hooks.event)
+                system->hooks.event(system->hooks.userdata, news);
+}
+
+void tr_system_tell_refused(struct tr_system *system, const struct tr_refused *refused) {
+        /* relaxed: a figure for people */
+        atomic_fetch_add_explicit(&system->refused_total, 1, memory_order_relaxed);
+        if (system->hooks.refused)
+                system->hooks.refused(system->hooks.userdata, refused);
+}
+
 void tr_system_close(struct tr_system *system) {
         tr_lock_acquire(&system->lock);
         system->shutting_down = true;
         tr_lock_release(&system->lock);
-}
-
-void tr_system_count_refused(struct tr_system *system, struct tr_target *target, enum tr_code code) {
-        /* relaxed: a figure for people */
-        atomic_fetch_add_explicit(&system->refused_total, 1, memory_order_relaxed);
-        if (system->hooks.refused)
-                system->hooks.refused(system->hooks.userdata, target, code);
 }
 
 void tr_system_keep_ended(struct tr_system *system, struct tr_target *target) {

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/base/error.h"
@@ -16,6 +17,7 @@
 
 struct tr_actor;
 struct tr_behaviour;
+struct tr_message;
 
 /*
  * The actor system: everything that actors of one daemon share. It knows no socket and no Lua: whoever makes it gives it a
@@ -45,20 +47,52 @@ enum tr_event {
         TR_EVENT_FAULTED,
         TR_EVENT_KILLED,
         TR_EVENT_STUCK,
+        TR_EVENT_RESTARTED, /* told of the replacement, behind its STARTED, by who supervises it */
         TR_EVENT_SLOW,
 };
+
+/* Something that happened to a target. All of it is borrowed for the call. */
+struct tr_news {
+        enum tr_event event;
+        struct tr_target *target;
+        const struct tr_failure *failure; /* FAULTED, KILLED: how it ended; else NULL */
+        /* SLOW: which handler (NULL: it is not known), for how long, and where it is (NULL: that could not be had). */
+        const char *handler;
+        uint64_t running_ns;
+        const char *traceback;
+};
+
+/* A message that was refused or dropped, or a notification that was refused. All of it is borrowed for the call. */
+struct tr_refused {
+        enum tr_code code;
+        const char *why;          /* a sentence */
+        bool is_ask;              /* whoever asked is told */
+        struct tr_target *target; /* NULL: none is known */
+        const char *to;           /* to_len bytes: the target as the sender wrote it, where none is known; or NULL */
+        size_t to_len;
+        const char *handler;      /* handler_len bytes; NULL: it was for none */
+        size_t handler_len;
+        const char *method; /* of a notification; NULL: it was none, or names none */
+        size_t method_len;
+        uint32_t sender_uid;
+        int32_t sender_pid; /* 0: not known */
+};
+
+/* A message as that, from nobody who is known further. */
+struct tr_refused tr_refused_message(struct tr_target *target, const struct tr_message *message,
+                                     const struct tr_failure *failure);
 
 struct tr_system_hooks {
         /* Any thread, perhaps under a lock of the system's (so it must not call back): tr_system_run_due() has to be called
          * sooner than it last said, or a thread waits to be joined. NULL: nobody runs timers (tests call it themselves). */
         void (*wake)(void *userdata);
         /* Any thread, no lock held: something happened to a target (daemon/watch). May be NULL. */
-        void (*event)(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure);
+        void (*event)(void *userdata, const struct tr_news *news);
         /* Any thread: an actor is ready for turns on somebody else's thread. It gets the reference that a thread would have, and
          * calls tr_actor_turn() until `over`. NULL: it gets a thread of its own. */
         void (*run)(void *userdata, struct tr_actor *actor);
-        /* Any thread: a message was refused or dropped (daemon/watch). May be NULL. */
-        void (*refused)(void *userdata, struct tr_target *target, enum tr_code code);
+        /* Any thread, perhaps under a connection's lock: a message was refused or dropped (daemon/watch). May be NULL. */
+        void (*refused)(void *userdata, const struct tr_refused *refused);
         void *userdata;
 };
 
@@ -128,10 +162,13 @@ uint64_t tr_system_run_due(struct tr_system *system, uint64_t now_ns);
 /* A thread puts itself here last of all. */
 void tr_system_reap(struct tr_system *system, struct tr_actor *actor);
 
+/* Tells the hooks. Any thread, no lock held. */
+void tr_system_tell(struct tr_system *system, const struct tr_news *news);
+/* Counts it, and tells the hooks. Any thread, perhaps under a connection's lock. */
+void tr_system_tell_refused(struct tr_system *system, const struct tr_refused *refused);
+
 /* No spawn from now on (shutting-down). */
 void tr_system_close(struct tr_system *system);
-/* Any thread: a message was refused or dropped, which is counted and told to whoever watches. `target` NULL: nobody knows whose. */
-void tr_system_count_refused(struct tr_system *system, struct tr_target *target, enum tr_code code);
 /* Keeps an ended target (a new reference of the system's), dropping the oldest beyond the bound. */
 void tr_system_keep_ended(struct tr_system *system, struct tr_target *target);
 /* Any thread, no lock held: each of those. */

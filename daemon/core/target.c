@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
@@ -267,6 +268,36 @@ bool tr_target_has_ended(struct tr_target *target) {
         bool ended = target->ended;
         tr_lock_release(&target->lock);
         return ended;
+}
+
+void tr_target_note_stopper(struct tr_target *target, uint32_t uid, int32_t pid, bool kill) {
+        tr_lock_acquire(&target->lock);
+        if (!target->ended && (kill || target->stopper_pid == 0)) {
+                target->stopper_uid = uid;
+                target->stopper_pid = pid;
+        }
+        tr_lock_release(&target->lock);
+}
+
+bool tr_target_stopper(struct tr_target *target, uint32_t *ret_uid, int32_t *ret_pid) {
+        tr_lock_acquire(&target->lock);
+        bool is_known = target->stopper_pid != 0;
+        if (is_known) {
+                *ret_uid = target->stopper_uid;
+                *ret_pid = target->stopper_pid;
+        }
+        tr_lock_release(&target->lock);
+        return is_known;
+}
+
+struct tr_log_context tr_target_log_context(const struct tr_target *target, char ret_handle[TR_HANDLE_SHORT + 1]) {
+        tr_handle_format_short(&target->handle, ret_handle);
+        return (struct tr_log_context){
+                .actor = target->label,
+                .handle = ret_handle,
+                .has_owner = true,
+                .owner_uid = target->owner_uid,
+        };
 }
 
 struct tr_failure *tr_target_failure(struct tr_target *target) {

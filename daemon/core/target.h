@@ -12,6 +12,7 @@
 #include "daemon/core/registry.h"
 #include "proto/handle.h"
 
+struct tr_log_context;
 struct tr_system;
 struct tr_session;
 
@@ -59,6 +60,7 @@ struct tr_target {
 
         /* Immutable once it was registered. */
         uint32_t owner_uid;   /* who started it */
+        int32_t owner_pid;    /* of the client that did; 0: none did, or it is not known */
         char *label;          /* for people: its name, else its actor's */
         char *asked_for;      /* "module:Name", or "module" where that declares one actor; "": it is none */
         int64_t since_ms;
@@ -84,6 +86,8 @@ struct tr_target {
         bool ended TR_GUARDED_BY(lock);
         bool stillborn TR_GUARDED_BY(lock); /* its start has failed, of `failure` */
         struct tr_failure *failure TR_GUARDED_BY(lock); /* how it ended; NULL: orderly, or it has not */
+        uint32_t stopper_uid TR_GUARDED_BY(lock);       /* the client that asked for its end */
+        int32_t stopper_pid TR_GUARDED_BY(lock);        /* 0: none did, or it is not known */
         struct tr_list watchers TR_GUARDED_BY(lock);    /* messages of kind TR_MESSAGE_DONE, each a reference */
         uint32_t watchers_count TR_GUARDED_BY(lock);
         uint32_t watchers_swept TR_GUARDED_BY(lock); /* how many were left when those settled elsewhere were last dropped */
@@ -125,6 +129,11 @@ void tr_target_watch(struct tr_target *target, struct tr_message *take_message);
 bool tr_target_end(struct tr_target *target, struct tr_failure *failure);
 bool tr_target_has_ended(struct tr_target *target);
 
+/* A client is about to stop or kill it. A kill's is the last word, else the first is. */
+void tr_target_note_stopper(struct tr_target *target, uint32_t uid, int32_t pid, bool kill);
+/* False where none asked for its end, or it is not known. */
+bool tr_target_stopper(struct tr_target *target, uint32_t *ret_uid, int32_t *ret_pid);
+
 /* A new reference to how it failed; NULL where it ended orderly or has not ended. */
 struct tr_failure *tr_target_failure(struct tr_target *target);
 /* The same where nobody was told of it so far. The caller is told with that. */
@@ -132,6 +141,10 @@ struct tr_failure *tr_target_take_unheard(struct tr_target *target);
 
 /* Whether it has work in hand, so that answers from it are to be expected soon. Any thread; a hint. */
 bool tr_target_is_busy(struct tr_target *target);
+
+/* What a line of the log that is about it says of it. The first digits of its handle are written to ret_handle, and all of
+ * it is borrowed. */
+struct tr_log_context tr_target_log_context(const struct tr_target *target, char ret_handle[TR_HANDLE_SHORT + 1]);
 
 /* Writes the map that `info` and `list` answer with: what every target has, and what its kind adds. Only strings as keys. */
 void tr_target_write_info(struct tr_target *target, bool plain, struct tr_writer *writer);

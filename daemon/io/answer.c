@@ -20,6 +20,8 @@
 #define CONGESTED_BYTES ((size_t)256 << 10)
 /* What is to be sent later, with more, is sent all the same when it has become so much. */
 #define LATER_BYTES ((size_t)64 << 10)
+/* Unread output above which nothing is said to a connection that it has not asked for one by one. */
+#define TOLD_BYTES CONGESTED_BYTES
 /* Bytes of a response around its value: the array, the type, an id of 32 bits, nil. */
 #define RESPONSE_HEAD_BYTES 8
 
@@ -202,6 +204,39 @@ void tr_connection_reject(struct tr_connection *connection, struct tr_message *m
         }
         tr_lock_release(&connection->lock);
         connection->answered = true;
+}
+
+static bool has_room_to_be_told_locked(const struct tr_connection *connection) TR_REQUIRES(connection->lock) {
+        const struct tr_output *output = &connection->output;
+        size_t half = output->max_bytes / 2;
+        return !output->broken && tr_output_waiting(output) <= (half < TOLD_BYTES ? half : TOLD_BYTES);
+}
+
+/* Answers whether it was written. */
+static bool tell_locked(struct tr_connection *connection, void (*write)(struct tr_writer *, const void *),
+                        const void *userdata) TR_REQUIRES(connection->lock) {
+        struct tr_output *output = &connection->output;
+        size_t begin = tr_output_begin(output);
+        write(&output->writer, userdata);
+        if (!tr_writer_error(&output->writer) && output->writer.len - begin > connection->frame_max) {
+                output->writer.len = begin;
+                return false;
+        }
+        int r = tr_output_end(output, begin);
+        if (r == -ENOBUFS)
+                tr_connection_written_locked(connection, r);
+        else if (r == 0 && !output->blocked && tr_output_waiting(output) >= LATER_BYTES)
+                tr_output_send(output, connection->fd);
+        connection->answered = true;
+        return r == 0;
+}
+
+bool tr_connection_tell(struct tr_connection *connection, void (*write)(struct tr_writer *writer, const void *userdata),
+                        const void *userdata) {
+        tr_lock_acquire(&connection->lock);
+        bool told = has_room_to_be_told_locked(connection) && tell_locked(connection, write, userdata);
+        tr_lock_release(&connection->lock);
+        return told;
 }
 
 void tr_connection_push(struct tr_connection *connection) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/core/message.h"
+#include "daemon/core/system.h"
 #include "daemon/core/target.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/server_internal.h"
@@ -52,14 +53,22 @@ void tr_batch_add(struct tr_batch *batch, struct tr_connection *connection, stru
         batch->has_acknowledges |= acknowledge;
 }
 
+static void tell_refused(const struct tr_connection *connection, struct tr_target *target,
+                         const struct tr_message *message, const struct tr_failure *failure, bool is_ask) {
+        struct tr_refused refused = tr_refused_message(target, message, failure);
+        refused.is_ask = is_ask;
+        refused.sender_pid = connection->peer.pid;
+        tr_system_tell_refused(connection->server->system, &refused);
+}
+
 /* An ask that cannot be pending, as its sender hears of it. */
-static void batch_refuse_ask_locked(struct tr_connection *connection, const struct tr_message *message,
-                                    const struct tr_batch_entry *entry, const struct tr_failure *failure)
-        TR_REQUIRES(connection->lock) {
+static void batch_refuse_ask_locked(struct tr_batch *batch, struct tr_connection *connection,
+                                    const struct tr_message *message, const struct tr_batch_entry *entry,
+                                    const struct tr_failure *failure) TR_REQUIRES(connection->lock) {
         if (message->asker == &connection->asker || entry->acknowledge)
                 tr_connection_refuse_locked(connection, entry->id, failure);
         else
-                tr_server_count_refused(connection->server, NULL, failure->code);
+                tell_refused(connection, batch->target, message, failure, false);
 }
 
 /* Makes an ask pending. One with a reply is acknowledged at once: before its outcome, whoever writes that. */
@@ -88,7 +97,7 @@ static void batch_expect(struct tr_batch *batch, struct tr_list *refused) {
                         batch->entries[kept++] = entry;
                         continue;
                 }
-                batch_refuse_ask_locked(connection, message, &entry, failure);
+                batch_refuse_ask_locked(batch, connection, message, &entry, failure);
                 tr_failure_unref(failure);
                 tr_list_unlink(&message->link);
                 tr_list_append(refused, &message->link);
@@ -113,7 +122,7 @@ static void batch_refuse_first(struct tr_batch *batch, struct tr_batch_entry *en
         struct tr_message *message = tr_container_of(batch->messages.next, struct tr_message, link);
         bool begun;
         entry->refused = true;
-        tr_server_count_refused(batch->connection->server, batch->target, failure->code);
+        tell_refused(batch->connection, batch->target, message, failure, message->asker);
         /* One that a deadline settled meanwhile is answered already. */
         if (message->asker && tr_message_settle(message, &begun))
                 tr_connection_reject(batch->connection, message, ask_failure, TR_RAN_NO);

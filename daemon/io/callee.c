@@ -465,14 +465,17 @@ void tr_callee_deafen(struct tr_connection *connection) {
 
 /* What waits never goes out: asks are in the calls too, and sends are counted. */
 static void callee_drop_waiting(struct tr_callee *callee, struct tr_connection *connection, struct tr_list *waiting) {
+        struct tr_failure *failure = tr_post_failure(TR_POST_CLOSED);
         struct tr_outgoing *outgoing;
         tr_list_for_each(outgoing, waiting, link) {
+                const struct tr_refused refused = tr_refused_message(&callee->target, outgoing->message, failure);
                 if (!outgoing->message->asker)
-                        tr_server_count_refused(connection->server, &callee->target, TR_CODE_NOT_RUNNING);
+                        tr_system_tell_refused(connection->server->system, &refused);
                 tr_message_unref(outgoing->message);
                 free(outgoing->plain);
                 free(outgoing);
         }
+        tr_failure_unref(failure);
 }
 
 void tr_callee_end(struct tr_connection *connection) {

@@ -163,6 +163,7 @@ void tr_connection_close(struct tr_connection *connection) {
 
         settle_all(chain);
         tr_callee_end(connection);
+        tr_feed_leave(server->feed, connection);
         if (connection->session)
                 tr_session_end(connection->session, TR_STOP_SESSION, server->system->limits.grace_ns, NULL, NULL);
         tr_session_unref(connection->session);

@@ -11,6 +11,7 @@
 #include "daemon/base/lock.h"
 #include "daemon/core/message.h"
 #include "daemon/core/timer.h"
+#include "daemon/io/feed.h"
 #include "daemon/io/input.h"
 #include "daemon/io/loop.h"
 #include "daemon/io/output.h"
@@ -26,7 +27,7 @@ struct tr_session;
 /*
  * One connection. The loop thread reads, routes, and keeps what belongs to receiving; whoever answers a request (the
  * thread of the actor, mostly) takes it out of `pending`, writes to `output` and sends, all under the connection's
- * lock. Under it only the locks of `unsent` and the loop are acquired, and never another connection's or a mailbox's.
+ * lock. Under it only the locks of `unsent`, the feed and the loop are acquired, and never another connection's or a mailbox's.
  *
  * It is reference-counted: each request that is not put away holds a reference (it is the message's asker), so that
  * it may outlive its socket. What is left of it then is closed: it takes no answers, and reaches neither server nor
@@ -51,6 +52,7 @@ struct tr_connection {
         struct tr_input input;
         struct tr_session *session;     /* what it spawned; NULL until it spawns */
         struct tr_callee *callee;       /* strong: how others reach it; NULL until it listens */
+        struct tr_subscriptions subscriptions;
         struct tr_response_form form;   /* of what is received from now on */
         uint64_t timeout_ns;            /* of its requests that name none; TR_NEVER: none */
         struct tr_timer deadline_timer; /* fires at armed_ns */
@@ -123,6 +125,10 @@ void tr_connection_acknowledge_locked(struct tr_connection *connection, uint32_t
 /* A request that was pending, and that the caller has settled. */
 void tr_connection_reject(struct tr_connection *connection, struct tr_message *message, struct tr_failure *failure,
                           enum tr_ran ran);
+/* Writes a frame that no request of its own asked for. False, and nothing was written, where too much lies unread already, or
+ * memory is short. Sent by tr_connection_push(), after which it is to be attended to. */
+bool tr_connection_tell(struct tr_connection *connection, void (*write)(struct tr_writer *writer, const void *userdata),
+                        const void *userdata);
 /* Sends what the loop has written since the last time. */
 void tr_connection_push(struct tr_connection *connection);
 /* So much of its output lies unread that no more is read from it. */

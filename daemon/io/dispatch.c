@@ -20,12 +20,47 @@
 /* Room for the place of a value in params, also of one at the deepest level; a longer one is cut. */
 #define PATH_MAX_BYTES 1024
 
-/* Tells whoever asked, or counts where nobody did. */
-static void refuse(struct tr_connection *connection, bool wants_answer, uint32_t id, struct tr_failure *take_failure) {
-        if (wants_answer)
+/* The next value where it is text. */
+static bool next_text(struct tr_reader *reader, const char **ret_text, size_t *ret_len) {
+        struct tr_token token;
+        if (tr_read(reader, &token) != 0 || !tr_token_is_text(&token))
+                return false;
+        *ret_text = (const char *)token.data;
+        *ret_len = token.len;
+        return true;
+}
+
+/* What a notification was to do, as far as it can be read. `frame` NULL: it is none. */
+static void describe(const struct tr_frame *frame, struct tr_refused *refused) {
+        struct tr_reader method = tr_reader(frame->method.data, frame->method.bytes);
+        struct tr_reader params = tr_reader(frame->params.data, frame->params.bytes);
+        struct tr_token head;
+        if (!frame->method.data || !next_text(&method, &refused->method, &refused->method_len) || !frame->params.data)
+                return;
+        const struct tr_method *known = tr_method_find(refused->method, refused->method_len);
+        if (!known || known->run != tr_method_send || tr_read(&params, &head) != 0 || head.type != TR_ARRAY ||
+            head.count < 2)
+                return;
+        if (next_text(&params, &refused->to, &refused->to_len))
+                (void)next_text(&params, &refused->handler, &refused->handler_len);
+}
+
+/* Tells whoever asked; of a notification, whoever watches what is refused. `frame` is what is known of it, or NULL. */
+static void refuse(struct tr_connection *connection, bool wants_answer, uint32_t id, const struct tr_frame *frame,
+                   struct tr_failure *take_failure) {
+        struct tr_refused refused = {
+                .code = take_failure->code,
+                .why = take_failure->message,
+                .sender_uid = connection->peer.uid,
+                .sender_pid = connection->peer.pid,
+        };
+        if (wants_answer) {
                 tr_connection_refuse(connection, id, take_failure);
-        else
-                tr_server_count_refused(connection->server, NULL, take_failure->code);
+        } else {
+                if (frame)
+                        describe(frame, &refused);
+                tr_system_tell_refused(connection->server->system, &refused);
+        }
         tr_failure_unref(take_failure);
 }
 
@@ -72,7 +107,7 @@ static void answer(struct tr_request *request) {
         struct tr_writer *result = request->result;
         if (tr_writer_error(result)) {
                 struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer");
-                refuse(request->connection, true, request->id, failure);
+                refuse(request->connection, true, request->id, NULL, failure);
                 return;
         }
         if (result->len == 0)
@@ -89,7 +124,7 @@ static void scratch_reset(struct tr_writer *scratch) {
 /* One connection too many says so to its first request, and is closed. */
 static void dispatch_over_limit(struct tr_connection *connection, const struct tr_frame *frame) {
         struct tr_failure *failure = tr_failure_new(TR_CODE_LIMIT, "too many connections, in all or of this user");
-        refuse(connection, frame->type == TR_FRAME_REQUEST, frame->id, failure);
+        refuse(connection, frame->type == TR_FRAME_REQUEST, frame->id, frame, failure);
         connection->bad = true;
         tr_connection_set_ended(connection);
 }
@@ -118,7 +153,7 @@ void tr_dispatch(struct tr_connection *connection, const struct tr_frame *frame)
                 server->ignored_total++;
                 tr_failure_unref(failure);
         } else if (failure) {
-                refuse(connection, request.wants_answer, request.id, failure);
+                refuse(connection, request.wants_answer, request.id, frame, failure);
         } else if (request.wants_answer && !request.deferred) {
                 answer(&request);
         }
@@ -166,7 +201,7 @@ void tr_dispatch_refusal(struct tr_connection *connection, const uint8_t *data, 
         if (failure->code == TR_CODE_NOT_SENDABLE)
                 tr_failure_add_text(failure, "path", path, strlen(path));
         if (refusal->type != TR_FRAME_RESPONSE) {
-                refuse(connection, refusal->has_id, refusal->id, failure);
+                refuse(connection, refusal->has_id, refusal->id, frame, failure);
                 return;
         }
         tr_callee_answer_refused(connection, refusal->id, failure);
@@ -175,5 +210,5 @@ void tr_dispatch_refusal(struct tr_connection *connection, const uint8_t *data, 
 
 void tr_dispatch_bad(struct tr_connection *connection, const struct tr_refusal *refusal) {
         struct tr_failure *failure = tr_failure_new(TR_CODE_BAD_FRAME, "this is not a frame of MessagePack-RPC");
-        refuse(connection, refusal->has_id, refusal->id, failure);
+        refuse(connection, refusal->has_id, refusal->id, NULL, failure);
 }

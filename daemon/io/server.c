@@ -7,7 +7,6 @@
 #include "daemon/io/server.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +30,7 @@ int tr_server_new(const struct tr_server_options *options, struct tr_server **re
                 return tr_error_origin(-ENOMEM);
         server->loop = options->loop;
         server->system = options->system;
+        server->feed = options->feed;
         server->limits = options->limits;
         server->shutdown = options->shutdown;
         server->userdata = options->userdata;
@@ -183,8 +183,4 @@ void tr_server_leave(struct tr_server *server, struct tr_connection *connection)
         else
                 server_user_leaves(server, connection->peer.uid);
         tr_connection_unref(connection);
-}
-
-void tr_server_count_refused(struct tr_server *server, struct tr_target *target, enum tr_code code) {
-        tr_system_count_refused(server->system, target, code);
 }

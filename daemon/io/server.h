@@ -8,6 +8,7 @@
 
 #include "daemon/base/error.h"
 
+struct tr_feed;
 struct tr_loop;
 struct tr_server;
 struct tr_system;
@@ -32,6 +33,7 @@ struct tr_server_limits {
 struct tr_server_options {
         struct tr_loop *loop;
         struct tr_system *system;
+        struct tr_feed *feed;
         struct tr_server_limits limits;
         /* The method `shutdown` was called by somebody who may. Loop thread. */
         void (*shutdown)(void *userdata);
@@ -54,7 +56,7 @@ enum {
         TR_LISTEN_BAD_FD,     /* a passed descriptor is no listening Unix stream socket */
 };
 
-/* 0 or a negative errno. The loop and the system outlive it. */
+/* 0 or a negative errno. The loop, the system and the feed outlive it. */
 TR_MUST_CHECK int tr_server_new(const struct tr_server_options *options, struct tr_server **ret_server);
 /* Ends all connections (what they started is told to stop) and removes an own socket. NULL is fine. */
 void tr_server_free(struct tr_server *server);

@@ -24,6 +24,7 @@ struct tr_server_user {
 struct tr_server {
         struct tr_loop *loop;
         struct tr_system *system;
+        struct tr_feed *feed;
         struct tr_server_limits limits;
         void (*shutdown)(void *userdata);
         void *userdata;
@@ -48,7 +49,5 @@ struct tr_server {
 void tr_server_accept(struct tr_server *server, int take_fd);
 /* A connection is closed: it leaves the list, whose reference is dropped. */
 void tr_server_leave(struct tr_server *server, struct tr_connection *connection);
-/* A notification was refused, or a message dropped. */
-void tr_server_count_refused(struct tr_server *server, struct tr_target *target, enum tr_code code);
 
 #endif

@@ -44,8 +44,10 @@ void tr_vm_let_run(lua_State *L) {
 }
 
 static int log_traceback(lua_State *L) {
-        luaL_traceback(L, L, "it is running for long", 1);
+        luaL_traceback(L, L, NULL, 1);
+        lua_pushfstring(L, "it is running for long\n%s", lua_tostring(L, -1));
         tr_vm_log(tr_vm_of(L), TR_LOG_WARNING, lua_tostring(L, -1));
+        tr_actor_tell_slow(tr_vm_of(L)->actor, lua_tostring(L, -2));
         return 0;
 }
 

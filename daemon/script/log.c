@@ -13,11 +13,11 @@
 
 void tr_vm_log(struct tr_vm *vm, enum tr_log_level level, const char *line) {
         char handle[TR_HANDLE_SHORT + 1];
-        const struct tr_log_context context = { .actor = vm->actor->target.label, .handle = handle };
+        struct tr_log_context context;
 
         if (!tr_log_enabled(level))
                 return;
-        tr_handle_format_short(&vm->actor->target.handle, handle);
+        context = tr_target_log_context(&vm->actor->target, handle);
         tr_log_with(level, &context, "%s", line);
 }
 

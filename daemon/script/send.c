@@ -85,9 +85,19 @@ static enum tr_post post(lua_State *L, const struct destination *to, struct tr_m
         return post;
 }
 
-/* The sender is not told of a send that came too late, but it is counted. */
-static void count_refused(struct tr_vm *vm, struct tr_target *target) {
-        tr_system_count_refused(vm->actor->target.system, target, TR_CODE_NOT_RUNNING);
+/* Nobody waits for a send that came too late, but it is counted. */
+static void tell_refused(struct tr_vm *vm, const struct destination *to) {
+        const struct tr_target *own = &vm->actor->target;
+        const struct tr_refused refused = {
+                .code = TR_CODE_NOT_RUNNING,
+                .why = "the actor is not running",
+                .target = to->target,
+                .handler = to->handler,
+                .handler_len = to->handler_len,
+                .sender_uid = own->owner_uid,
+        };
+
+        tr_system_tell_refused(own->system, &refused);
 }
 
 static int library_send(lua_State *L) {
@@ -101,7 +111,7 @@ static int library_send(lua_State *L) {
         to = check_destination(L, "send");
         encode_arguments(L, &to);
         if (!to.target) {
-                count_refused(vm, NULL);
+                tell_refused(vm, &to);
                 return 0;
         }
         message = new_message(vm, &to);
@@ -111,7 +121,7 @@ static int library_send(lua_State *L) {
         if (outcome == TR_POST_OK)
                 return 0;
         if (outcome == TR_POST_CLOSED) {
-                count_refused(vm, to.target);
+                tell_refused(vm, &to);
                 return 0;
         }
         failure = tr_post_failure(outcome);

@@ -188,6 +188,15 @@ static int release(lua_State *L) {
         return 0;
 }
 
+/* restarted(handle) */
+static int restarted(lua_State *L) {
+        struct tr_target *target;
+
+        if (tr_to_handle(L, 1, &target) && target)
+                tr_system_tell(target->system, &(struct tr_news){ .event = TR_EVENT_RESTARTED, .target = target });
+        return 0;
+}
+
 /* now() */
 static int now(lua_State *L) {
         lua_pushinteger(L, (lua_Integer)(tr_clock_ns() / TR_NS_PER_MS));
@@ -206,7 +215,7 @@ static void push_grace(lua_State *L) {
 /* The supervisor's top level, as that of a module. */
 static int run(lua_State *L) {
         static const lua_CFunction functions[] = {
-                tr_combine_when, tr_combine_state, rejected, spawn, keep, release, now
+                tr_combine_when, tr_combine_state, rejected, spawn, keep, release, restarted, now
         };
         int count;
 

@@ -231,13 +231,13 @@ static void fake_on_wake(void *userdata) {
         sem_post(&((struct fake_system *)userdata)->woken);
 }
 
-static void fake_on_event(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure) {
+static void fake_on_event(void *userdata, const struct tr_news *news) {
         struct fake_system *fake = userdata;
-        atomic_fetch_add(&fake->events[event], 1);
+        atomic_fetch_add(&fake->events[news->event], 1);
         sem_post(&fake->woken);
 }
 
-static void fake_on_refused(void *userdata, struct tr_target *target, enum tr_code code) {
+static void fake_on_refused(void *userdata, const struct tr_refused *refused) {
         atomic_fetch_add(&((struct fake_system *)userdata)->refused, 1);
 }
 

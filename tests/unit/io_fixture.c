@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/io/feed.h"
 #include "daemon/io/server_internal.h"
 #include "tests/unit/notation.h"
 
@@ -30,7 +31,7 @@ static void on_wake(void *userdata) {
         tr_loop_wake(((struct io_fixture *)userdata)->loop);
 }
 
-static void on_refused(void *userdata, struct tr_target *target, enum tr_code code) {
+static void on_refused(void *userdata, const struct tr_refused *refused) {
         atomic_fetch_add(&((struct io_fixture *)userdata)->refused, 1);
 }
 
@@ -73,11 +74,13 @@ void io_fixture_init(struct io_fixture *fixture, const struct tr_server_limits *
         const struct tr_system_hooks hooks = { .wake = on_wake, .refused = on_refused, .userdata = fixture };
         ck_assert_int_eq(tr_actor_install_signal(), 0);
         ck_assert_int_eq(tr_loop_new(&fixture->loop), 0);
+        ck_assert_int_eq(tr_feed_new(fixture->loop, &fixture->feed), 0);
         ck_assert_int_eq(tr_system_new(&system_limits, &fake_behaviour, &fixture->shared, &hooks, &fixture->system), 0);
         tr_loop_attach(fixture->loop, fixture->system);
         const struct tr_server_options options = {
                 .loop = fixture->loop,
                 .system = fixture->system,
+                .feed = fixture->feed,
                 .limits = *limits,
                 .shutdown = on_shutdown,
                 .userdata = fixture,
@@ -106,6 +109,7 @@ void io_fixture_deinit(struct io_fixture *fixture) {
         io_fixture_run(fixture, stop, NULL);
         pthread_join(fixture->thread, NULL);
         ck_assert_uint_eq(tr_system_free(fixture->system), 0);
+        tr_feed_free(fixture->feed);
         tr_loop_free(fixture->loop);
         ck_assert_int_eq(atomic_load(&fixture->shared.opened), atomic_load(&fixture->shared.freed));
         sem_destroy(&fixture->done);

@@ -266,11 +266,11 @@ static void on_wake(void *userdata) {
         sem_post(&((struct lua_fixture *)userdata)->woken);
 }
 
-static void on_event(void *userdata, enum tr_event event, struct tr_target *target, struct tr_failure *failure) {
-        atomic_fetch_add(&((struct lua_fixture *)userdata)->events[event], 1);
+static void on_event(void *userdata, const struct tr_news *news) {
+        atomic_fetch_add(&((struct lua_fixture *)userdata)->events[news->event], 1);
 }
 
-static void on_refused(void *userdata, struct tr_target *target, enum tr_code code) {
+static void on_refused(void *userdata, const struct tr_refused *refused) {
         atomic_fetch_add(&((struct lua_fixture *)userdata)->refused, 1);
 }
 

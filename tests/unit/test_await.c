@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base/log_line.h"
 #include "tests/unit/lua_fixture.h"
 /* on a machine that is busy, with a sanitizer */
 #define SUITE_TIMEOUT_S 120
@@ -304,12 +304,12 @@ static struct {
         char last[512];
 } logged = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void on_line(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *line) {
-        if (!strstr(line, "nobody awaited"))
+static void on_line(void *userdata, const struct tr_log_line *line) {
+        if (!strstr(line->text, "nobody awaited"))
                 return;
         pthread_mutex_lock(&logged.lock);
         logged.lines++;
-        snprintf(logged.last, sizeof(logged.last), "%s", line);
+        snprintf(logged.last, sizeof(logged.last), "%s", line->text);
         pthread_mutex_unlock(&logged.lock);
 }
 

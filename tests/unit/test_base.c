@@ -9,7 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/error.h"
-#include "daemon/base/log.h"
+#include "daemon/base/log_line.h"
 #include "daemon/base/random.h"
 #include "daemon/base/thread.h"
 #include "tests/unit/suite.h"
@@ -55,8 +55,8 @@ END_TEST
 
 static char last_line[256];
 
-static void keep_line(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *line) {
-        strncpy(last_line, line, sizeof(last_line) - 1);
+static void keep_line(void *userdata, const struct tr_log_line *line) {
+        strncpy(last_line, line->text, sizeof(last_line) - 1);
 }
 
 START_TEST(an_error_says_where_it_was_born_and_passed) {

@@ -104,6 +104,7 @@ START_TEST(a_request_fails_alone) {
         expect("[0,1,'find',['nobody']]", "[1,1,nil,nil]");
         expect("[0,1,'nonsense',[]]", "[1,1,[1,'unknown-method: ");
         expect(ask, "[1,1,nil,1]");
+        expect("[0,1,'subscribe',['log',{'method':'m','params':[1],'rate':1}]]", "[1,1,nil,nil]");
         expect("[0,1,'list',[]]", "[1,1,nil,[{");
         expect("[0,1,'spawn',['worker',[],{'publish':'shop','name':'the_shop','if_absent':true}]]", "[1,1,nil,'actor:");
         expect("[0,1,'listen',[{'method':'called','params':[1]}]]", "[1,1,nil,'actor:");

@@ -5,7 +5,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
+#include "daemon/base/log_line.h"
 #include "daemon/core/actor.h"
 #include "daemon/drain.h"
 #include "daemon/io/loop.h"
@@ -28,8 +28,8 @@ static void on_done(void *userdata) {
         tr_loop_stop(loop);
 }
 
-static void on_log(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *text) {
-        if (strstr(text, "stuck in a C function; nothing waits for it"))
+static void on_log(void *userdata, const struct tr_log_line *line) {
+        if (strstr(line->text, "stuck in a C function; nothing waits for it"))
                 named++;
 }
 

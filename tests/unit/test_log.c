@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base/log_line.h"
 #include "tests/unit/suite.h"
 
 static int file = -1;
@@ -224,13 +224,13 @@ struct seen {
         char actor[16];
 };
 
-static void see(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *line) {
+static void see(void *userdata, const struct tr_log_line *line) {
         struct seen *seen = userdata;
 
         seen->lines++;
-        seen->level = level;
-        snprintf(seen->text, sizeof(seen->text), "%s", line);
-        snprintf(seen->actor, sizeof(seen->actor), "%s", context->actor ? context->actor : "");
+        seen->level = line->level;
+        snprintf(seen->text, sizeof(seen->text), "%s", line->text);
+        snprintf(seen->actor, sizeof(seen->actor), "%s", line->context.actor ? line->context.actor : "");
 }
 
 START_TEST(the_hook_sees_what_is_logged) {

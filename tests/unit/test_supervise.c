@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
+#include "daemon/base/log_line.h"
 #include "tests/unit/lua_fixture.h"
 #include "tests/unit/suite.h"
 
@@ -22,8 +22,8 @@ static uint64_t driven(void) {
 /* The last pause that was logged, in milliseconds; 0: none since it was looked at. */
 static _Atomic unsigned int pause_ms;
 
-static void on_log(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *text) {
-        const char *at = strstr(text, "it is started again in ");
+static void on_log(void *userdata, const struct tr_log_line *line) {
+        const char *at = strstr(line->text, "it is started again in ");
         unsigned int ms;
 
         if (at && sscanf(at, "it is started again in %u ms", &ms) == 1) {

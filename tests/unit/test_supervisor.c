@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
+#include "daemon/base/log_line.h"
 #include "daemon/core/actor.h"
 #include "daemon/io/loop.h"
 #include "daemon/supervisor.h"
@@ -34,10 +34,10 @@ static uint64_t driven(void) {
 }
 
 /* The supervisor logs on the loop thread, so this is the test's own thread. */
-static void on_log(void *userdata, enum tr_log_level level, const struct tr_log_context *context, const char *text) {
-        if (!strstr(text, "configured actor: "))
+static void on_log(void *userdata, const struct tr_log_line *logged) {
+        if (!strstr(logged->text, "configured actor: "))
                 return;
-        snprintf(line, sizeof(line), "%s: %s", context->actor, text);
+        snprintf(line, sizeof(line), "%s: %s", logged->context.actor, logged->text);
         lines++;
         has_line = true;
         tr_loop_stop(loop);

@@ -77,4 +77,22 @@ START_TEST(a_bad_byte_is_found_wherever_it_is) {
 }
 END_TEST
 
-suite_main("utf8", every_code_point_but_surrogates, nothing_overlong, a_bad_byte_is_found_wherever_it_is);
+START_TEST(what_a_terminal_may_obey_is_a_control_character) {
+        static const char *const controls[] = { "\x01", "\t", "\n", "\x1b", "\x7f", "\xc2\x80", "\xc2\x9b", "\xc2\x9f" };
+        static const char *const others[] = { " ", "~", "\xc2\xa0", "\u00e9", "\u20ac", "\U0001f600" };
+
+        for (size_t i = 0; i < sizeof(controls) / sizeof(*controls); i++) {
+                ck_assert_uint_eq(tr_utf8_character(controls[i], strlen(controls[i])), strlen(controls[i]));
+                ck_assert(tr_utf8_is_control(controls[i], strlen(controls[i])));
+        }
+        for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+                ck_assert_uint_eq(tr_utf8_character(others[i], strlen(others[i])), strlen(others[i]));
+                ck_assert(!tr_utf8_is_control(others[i], strlen(others[i])));
+        }
+        ck_assert_uint_eq(tr_utf8_character("\xe2\x82", 2), 0);
+        ck_assert_uint_eq(tr_utf8_character("\xff", 1), 0);
+        ck_assert_uint_eq(tr_utf8_character("\xc3\xa9\xff", 3), 2);
+}
+END_TEST
+
+suite_main("utf8", what_a_terminal_may_obey_is_a_control_character, every_code_point_but_surrogates, nothing_overlong, a_bad_byte_is_found_wherever_it_is);

@@ -100,6 +100,7 @@ static struct tr_failure *start(struct tr_request *request, const struct spawn_o
                 .label = texts->name,
                 .publish = texts->publish,
                 .owner_uid = connection->peer.uid,
+                .owner_pid = connection->peer.pid,
                 .heap_bytes = chosen->heap_bytes,
                 .mailbox = chosen->mailbox,
                 .mailbox_bytes = chosen->mailbox_bytes,

@@ -9,6 +9,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/core/target.h"
+#include "daemon/io/connection.h"
 #include "daemon/io/option.h"
 
 struct stop_options {
@@ -38,6 +39,8 @@ struct tr_failure *tr_method_stop(struct tr_request *request) {
                 return tr_failure_new(TR_CODE_DENIED, "stop: a connection is not stopped by others");
         }
 
+        const struct tr_peer *peer = &request->connection->peer;
+        tr_target_note_stopper(target, peer->uid, peer->pid, chosen.kill);
         if (chosen.kill)
                 target->ops->kill(target);
         else

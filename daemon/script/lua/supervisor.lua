@@ -9,6 +9,7 @@
 --                             published name is this actor's, which moves it along in one step; and in front of the handle it
 --                             answers a promise that settles when its `init` has ended
 --   keep(name), release(name) the name is this actor's from now on, or is nobody's
+--   restarted(handle)         tells the daemon that this one, which has started, replaces another
 --   now()                     milliseconds
 --   grace                     how long who is told to stop may take, in milliseconds; nil: for ever
 --
@@ -23,7 +24,7 @@
 --   round    set from an end until the start after it: what is being done about it, and about all that it concerns. A later
 --            end that concerns more takes their round over, and the earlier one is given up.
 
-local check, when, state, rejected, spawn, keep, release, now, grace = ...
+local check, when, state, rejected, spawn, keep, release, restarted, now, grace = ...
 local troupe = require "troupe"
 local pairs, ipairs, pcall, error, tostring, unpack, min, max =
   pairs, ipairs, pcall, error, tostring, table.unpack, math.min, math.max
@@ -64,6 +65,7 @@ end
 
 -- Answers the promise of its start; nil where it could not be started.
 function Supervisor:start(child)
+  local replaces = child.began ~= nil
   child.began, child.round = now(), nil
   local ok, started, handle = pcall(spawn, unpack(child.call, 1, child.count))
   if not ok then
@@ -77,6 +79,11 @@ function Supervisor:start(child)
     local status, failure = state(ended)
     self:on_end(child, status == "rejected" and failure or nil)
   end)
+  if replaces then
+    when(started, function()
+      if state(started) == "fulfilled" then restarted(handle) end
+    end)
+  end
   return started
 end
 
