@@ -65,9 +65,11 @@ void tr_help(const struct tr_command *command);
 
 extern const struct tr_command tr_cmd_ask;
 extern const struct tr_command tr_cmd_done;
+extern const struct tr_command tr_cmd_events;
 extern const struct tr_command tr_cmd_find;
 extern const struct tr_command tr_cmd_help;
 extern const struct tr_command tr_cmd_info;
+extern const struct tr_command tr_cmd_log;
 extern const struct tr_command tr_cmd_ls;
 extern const struct tr_command tr_cmd_ping;
 extern const struct tr_command tr_cmd_pool;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -58,8 +59,14 @@ int tr_show_answer(const struct tr_invocation *invocation, const struct troupe_v
 }
 
 int tr_show_end(const struct tr_invocation *invocation) {
+        int r;
+
         errno = EIO; /* for what failed in an earlier write, whose own errno is gone */
-        if (fflush(stdout) || ferror(stdout))
-                return tr_report_errno(invocation, -errno);
-        return 0;
+        if (!fflush(stdout) && !ferror(stdout))
+                return 0;
+        r = tr_report_errno(invocation, -errno);
+        /* told once: the program's end looks again */
+        __fpurge(stdout);
+        clearerr(stdout);
+        return r;
 }

@@ -32,7 +32,7 @@ struct tr_option {
         size_t offset; /* in the command's struct of options */
 };
 
-#define TR_OPERANDS_MAX 2
+#define TR_OPERANDS_MAX 5
 
 struct tr_syntax {
         const struct tr_option *options; /* one without a name is behind the last; NULL: none */
