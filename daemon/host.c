@@ -148,6 +148,7 @@ int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
 
         *host = (struct tr_host){ .fault_level = options->fault_level, .unheard_timer.fire = on_unheard };
         host->script.allow = options->allow;
+        host->script.grace_ns = options->settings->grace_ms * TR_NS_PER_MS;
         host->script.nesting = (int)options->settings->limits.nesting;
         r = tr_loop_new(&host->loop);
         if (r == 0)

@@ -23,6 +23,8 @@ struct tr_script {
         char **path;        /* directories searched for modules, in order, NULL-terminated */
         unsigned int allow; /* TR_ALLOW_* */
         int nesting;        /* levels of a value that is sent, at most TR_NESTING_MAX */
+        uint64_t
+                grace_ns; /* how long a child may take whose supervisor has told it to stop; in a program too, where nobody else's stop is bounded */
         /* `trouped run` only, else NULL: the program's file, its directory (searched first), its module name, its
          * arguments. A file that declares no main ends the program's actor with a failure of the code `load` whose
          * `kind` is "no-main". */

@@ -203,15 +203,6 @@ static int now(lua_State *L) {
         return 1;
 }
 
-static void push_grace(lua_State *L) {
-        uint64_t grace_ns = own_target(L)->system->limits.grace_ns;
-
-        if (grace_ns == TR_NEVER)
-                lua_pushnil(L);
-        else
-                lua_pushinteger(L, (lua_Integer)(grace_ns / TR_NS_PER_MS));
-}
-
 /* The supervisor's top level, as that of a module. */
 static int run(lua_State *L) {
         static const lua_CFunction functions[] = {
@@ -224,7 +215,7 @@ static int run(lua_State *L) {
         load(L);
         lua_remove(L, 2);
         count = 1 + push_all(L, functions, sizeof(functions) / sizeof(*functions)) + 1;
-        push_grace(L);
+        lua_pushinteger(L, (lua_Integer)(tr_vm_of(L)->script->grace_ns / TR_NS_PER_MS));
         lua_call(L, count, 0);
         return 0;
 }

@@ -135,6 +135,23 @@ class Programs(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.end(process), (INTERRUPTED, ""))
 
+    def test_a_supervised_sibling_that_does_not_stop_is_killed(self):
+        config = self.folder / "trouped.json"
+        config.write_text(json.dumps({"shutdown": {"grace": "50ms"}}))
+        code, output, _ = self.run_program("""
+            local Child = troupe.actor "Child"
+            function Child.on:fail() error("it broke", 0) end
+            function Child.on:loop() while true do end end
+            local function ask(...) return troupe.await(troupe.ask(...)) end
+            troupe.main(function()
+              local sup = troupe.supervise({ { Child, name = "a" }, { Child, name = "b" } }, { strategy = "one-for-all" })
+              local a, b = ask(sup.child, "a"), ask(sup.child, "b")
+              troupe.send(b.loop)
+              pcall(ask, a.fail)
+              print(pcall(troupe.await, troupe.done(b)))
+            end)""", options=["-c", config])
+        self.assertEqual((code, output), (0, "false\tthe actor was killed\n"))
+
     def test_what_was_detached_is_ended_too(self):
         program = """
             local Worker = troupe.actor "Worker"

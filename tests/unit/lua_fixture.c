@@ -294,7 +294,9 @@ void lua_fixture_init(struct lua_fixture *fixture, unsigned int allow) {
         strcpy(fixture->directory, "/tmp/troupe-test-XXXXXX");
         ck_assert_ptr_nonnull(mkdtemp(fixture->directory));
         fixture->path[0] = fixture->directory;
-        fixture->script = (struct tr_script){ .path = fixture->path, .allow = allow, .nesting = TR_NESTING_MAX };
+        fixture->script = (struct tr_script){
+                .path = fixture->path, .allow = allow, .nesting = TR_NESTING_MAX, .grace_ns = limits.grace_ns
+        };
         ck_assert_int_eq(tr_actor_install_signal(), 0);
         ck_assert_int_eq(tr_system_new(&limits, &tr_script_behaviour, &fixture->script, &hooks, &fixture->system), 0);
 }

@@ -110,4 +110,34 @@ START_TEST(a_system_is_made_whole_or_not_at_all) {
 }
 END_TEST
 
-suite_main("core/memory", each_allocation_of_an_actors_life_fails, a_system_is_made_whole_or_not_at_all);
+START_TEST(a_session_is_made_or_not) {
+        tr_stock_disable();
+        fake_system_init(&fake, 8);
+        struct tr_target *owner = fake_spawn(&fake, "worker", NULL);
+        struct tr_session *session, *inner;
+        long n = 0;
+        do {
+                failing_arm(++n);
+                session = tr_session_new(fake.system);
+                failing_arm(0);
+                ck_assert(!session == failing_hit());
+        } while (failing_hit());
+        ck_assert_int_gt(n, 1);
+        tr_session_unref(session);
+        n = 0;
+        do {
+                ck_assert_ptr_null(owner->inner);
+                failing_arm(++n);
+                inner = tr_session_inside(owner);
+                failing_arm(0);
+                ck_assert(!inner == failing_hit());
+        } while (failing_hit());
+        ck_assert_int_gt(n, 1);
+        ck_assert_ptr_eq(owner->inner, inner);
+        tr_session_unref(inner);
+        tr_target_unref(owner);
+        fake_system_deinit(&fake);
+}
+END_TEST
+
+suite_main("core/memory", each_allocation_of_an_actors_life_fails, a_session_is_made_or_not, a_system_is_made_whole_or_not_at_all);

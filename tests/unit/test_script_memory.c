@@ -118,5 +118,28 @@ START_TEST(while_it_faults) {
 }
 END_TEST
 
+/* Whatever fails, in the supervisor, in a child, or on the way between them: it goes on, or is over. */
+START_TEST(while_it_supervises) {
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "local B = troupe.actor 'B' function B.on:fail() error('it broke', 0) end\n"
+              "function A.async:run()\n"
+              "  local name = 'n' .. troupe.text(troupe.me()):sub(7)\n"
+              "  local sup = troupe.supervise({ { B, name = 'b', publish = name }, { B } }, { restarts = 1000, backoff "
+              "= "
+              "{ min = 1, max = 1 } })\n"
+              "  local stop <close> = setmetatable({}, { __close = function() troupe.stop(sup) end })\n"
+              "  local over = troupe.done(sup)\n"
+              "  local function ask(...) return troupe.await(troupe.race { troupe.ask(...), over }) end\n"
+              "  local b = ask(sup.child, 'b')\n"
+              "  pcall(ask, b.fail)\n"
+              "  local again repeat again = ask(sup.child, 'b') until again ~= b\n"
+              "  local count = #ask(sup.children)\n"
+              "  troupe.stop(sup) troupe.await(over)\n"
+              "  return { count, again ~= b, troupe.find(name) == nil }\n"
+              "end",
+              "[2,true,true]");
+}
+END_TEST
+
 suite_main("script_memory", while_a_handler_works, while_it_waits_for_others, while_it_starts_another,
-           while_it_hands_over, while_it_faults);
+           while_it_hands_over, while_it_faults, while_it_supervises);

@@ -476,6 +476,27 @@ START_TEST(an_init_that_fails_is_an_end_like_others) {
 }
 END_TEST
 
+/* One of a round that is stopped before it has started, and does not come back, does not keep the others from starting. */
+START_TEST(one_stopped_while_it_starts_lets_the_others_start) {
+        set_up();
+        lua_fixture_module(&fixture, "gate",
+                           "local Gate = troupe.actor 'Gate'\n"
+                           "function Gate:init() if troupe.find 'shut' then troupe.await(troupe.race {}) end end\n");
+        run("sup = troupe.supervise({ { 'gate', name = 'g', publish = 'g', restart = 'transient' }, { 'child', 'b', "
+            "name "
+            "= 'b' } },\n"
+            "  { strategy = 'one-for-all' })");
+        expect_record("start b");
+        run("g = child 'g' troupe.publish('shut', troupe.me()) failed(ask, child 'b'.fail)");
+        pass_pause();
+        run("repeat again = troupe.find 'g' until again ~= g troupe.stop(again) ended(again)");
+        expect_record("start b");
+        expect("return { child 'g' == nil, #ask(sup.children) }", "[true,1]");
+        run("troupe.unpublish 'shut'");
+        tear_down();
+}
+END_TEST
+
 START_TEST(one_that_cannot_be_started_is_tried_again) {
         uint32_t limit;
 
@@ -582,5 +603,6 @@ suite_main("supervise", it_starts_them_in_order_and_knows_them, restart_says_who
            pauses_double_and_nothing_starts_before_its_time, a_published_name_moves_in_one_step,
            it_stops_them_in_reverse_order_each_waited_for, a_stop_in_a_pause_ends_it,
            who_is_killed_leaves_nobody_behind, a_sibling_that_does_not_stop_is_killed_after_the_grace,
-           an_init_that_fails_is_an_end_like_others, one_that_cannot_be_started_is_tried_again,
-           supervisors_in_supervisors, misuse_is_refused_where_it_is_written);
+           an_init_that_fails_is_an_end_like_others, one_stopped_while_it_starts_lets_the_others_start,
+           one_that_cannot_be_started_is_tried_again, supervisors_in_supervisors,
+           misuse_is_refused_where_it_is_written);

@@ -11,7 +11,7 @@
 --   keep(name), release(name) the name is this actor's from now on, or is nobody's
 --   restarted(handle)         tells the daemon that this one, which has started, replaces another
 --   now()                     milliseconds
---   grace                     how long who is told to stop may take, in milliseconds; nil: for ever
+--   grace                     how long who is told to stop may take, in milliseconds
 --
 -- Each child is started when the `init` of the one before it has ended. At first this actor's own `init` waits for that, so that nobody
 -- sees it with less than all its children; later nothing waits in a handler, so that an orderly stop can begin at any time: ends are
@@ -21,6 +21,7 @@
 --   ended    the promise of that one's end, until it is known
 --   began    when it was started
 --   pause    before its next restart
+--   go_on    what is to be done when it has started, where it is one of a round; also where it is stopped before that, for good
 --   round    set from an end until the start after it: what is being done about it, and about all that it concerns. A later
 --            end that concerns more takes their round over, and the earlier one is given up.
 
@@ -97,8 +98,11 @@ end
 -- `failure` nil: it stopped orderly.
 function Supervisor:on_end(child, failure)
   if self.stopping or child.round then return end
+  local go_on = child.go_on
+  child.go_on = nil
   if child.restart == "temporary" or (child.restart == "transient" and not failure) then
     self:forget(child)
+    if go_on then go_on() end
     return
   end
   local how, at = failure and tostring(failure) or "it stopped", now()
@@ -160,10 +164,14 @@ function Supervisor:start_up(at, last, round)
     self:forget(child)
     return self:start_up(at + 1, last, round)
   end
+  local function go_on() self:start_up(at + 1, last, round) end
+  child.go_on = go_on
   local started = self:start(child)
   if not started then return end
   when(started, function()
-    if state(started) == "fulfilled" then self:start_up(at + 1, last, round) end
+    if state(started) ~= "fulfilled" or child.go_on ~= go_on then return end
+    child.go_on = nil
+    go_on()
   end)
 end
 
