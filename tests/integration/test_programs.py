@@ -159,6 +159,19 @@ class Programs(unittest.TestCase):
             troupe.main(function() troupe.spawn(Worker, troupe.options { detach = true }) end)"""
         self.assertEqual(self.run_program(program), (0, "shutdown\n", ""))
 
+    def test_no_variable_of_the_environment_has_a_say(self):
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "there.lua").write_text("return 'found'")
+        (other / "init.lua").write_text("print 'init'")
+        program = self.write("program.lua", "troupe.main(function() print(pcall(require, 'there')) end)")
+        variables = {"LUA_PATH": f"{other}/?.lua", "LUA_CPATH": f"{other}/?.so", "LUA_INIT": f"@{other}/init.lua"}
+        variables |= {name + "_5_4": value for name, value in variables.items()}
+        code, output, _ = service.run("run", program, **variables)
+        self.assertEqual(code, 0)
+        self.assertRegex(output, "^false\tthere is no module `there`; tried: ")
+        self.assertNotIn("other", output)
+
     def test_modules_beside_it_come_first(self):
         other = self.folder / "other"
         other.mkdir()

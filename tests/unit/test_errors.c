@@ -201,6 +201,8 @@ END_TEST
 START_TEST(recursion_without_end_is_an_error) {
         lua_fixture_init(&fixture, 0);
         expect("local function f(s) return (s:gsub('.', f)) end return f('x')", "fault(error)/yes: C stack overflow");
+        expect("local function f() table.sort({ 3, 2, 1 }, function(a, b) f() return a < b end) end f()",
+               "fault(error)/yes: C stack overflow");
         expect("local function f(n) return coroutine.wrap(function() return f(n + 1) end)() end return (pcall(f, 1))",
                "false");
         expect("local function f() return setmetatable({}, { __index = function(_, k) return f()[k] end }) end return "
