@@ -324,3 +324,18 @@ class Called:
         self.assertEqual(self.expect("request", "Message"), question)
         # The client answered with what it was asked.
         self.assertEqual(self.expect("notification", "Message"), ["answered", question])
+
+    def test_a_subscription(self):
+        # What was sent is taken before the next request: ruby-neovim's session makes none while something waits to be taken.
+        self.assertIsNone(self.request("subscribe", "lifecycle", self.chosen("Event")))
+        counter = self.request("spawn", "counter", [])
+        self.expect_event("started", counter)
+        self.assertIsNone(self.request("stop", counter))
+        self.expect_event("stopped", counter)
+        self.assertIsNone(self.request("unsubscribe", "lifecycle"))
+
+    def expect_event(self, what, counter):
+        topic, event = self.expect("notification", "Event")
+        self.assertEqual((topic, event["event"], event["actor"]), ("lifecycle", what, "counter:Counter"))
+        # Events show as much of a handle as is no key to it.
+        self.assertEqual(event["handle"], counter.removeprefix("actor:")[:8])

@@ -3,6 +3,7 @@
 
 import unittest
 
+import harness
 import stock
 
 
@@ -21,6 +22,13 @@ class GoNetRpc(stock.Conversations, unittest.TestCase):
 
     def text_of(self, error):
         return error
+
+    def test_what_another_is_told_does_not_reach_it(self):
+        with harness.Client(self.daemon.socket) as other:
+            other.request("subscribe", "lifecycle")
+            counter = self.request("spawn", "counter", [])
+            self.assertEqual(other.receive()[:2], [2, "event"])
+            self.assertEqual(self.request("ask", counter, "total", []), 0)
 
 
 if __name__ == "__main__":
