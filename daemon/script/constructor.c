@@ -40,37 +40,67 @@ static int raise_text(lua_State *L) {
         return lua_error(L);
 }
 
-/* generated(self, ...): every field from its argument, or its default. */
+/* Indices of the generated constructor's frame. Behind them are the arguments, nil where there are fewer than fields. */
+enum {
+        SELF = 1,
+        FIELDS,
+        DEFAULTS,
+};
+
+/* Sets the field whose name and value are on top. */
+static void set_field(lua_State *L) {
+        if (lua_isnil(L, -1)) {
+                lua_pushfstring(L, "the field `%s` has neither an argument nor a default", lua_tostring(L, -2));
+                lua_error(L);
+        }
+        lua_rawset(L, SELF);
+}
+
+/* Pushes the default of the field whose name is on top; answers whether that is to be called. */
+static bool push_default(lua_State *L) {
+        if (!lua_istable(L, DEFAULTS)) {
+                lua_pushnil(L);
+                return false;
+        }
+        lua_pushvalue(L, -1);
+        return lua_rawget(L, DEFAULTS) == LUA_TFUNCTION;
+}
+
+static int go_on_filling(lua_State *L, int status, lua_KContext at);
+
+/* Every field from the `at`-th on, from its argument or its default, which may await. */
+static int fill(lua_State *L, lua_KContext at) {
+        lua_KContext count = (lua_KContext)lua_rawlen(L, FIELDS);
+
+        for (; at <= count; at++) {
+                lua_rawgeti(L, FIELDS, at);
+                if (!lua_isnil(L, DEFAULTS + (int)at))
+                        lua_pushvalue(L, DEFAULTS + (int)at);
+                else if (push_default(L))
+                        lua_callk(L, 0, 1, at, go_on_filling);
+                set_field(L);
+        }
+        return 0;
+}
+
+static int go_on_filling(lua_State *L, int status, lua_KContext at) {
+        set_field(L);
+        return fill(L, at + 1);
+}
+
+/* generated(self, ...). Surplus arguments were refused before. */
 static int generated(lua_State *L) {
-        lua_Integer count;
-        int self = 1, given = lua_gettop(L), fields, defaults;
+        int count;
 
         luaL_checkstack(L, 8, NULL);
         push_own_field(L, "fields");
-        fields = lua_gettop(L);
+        lua_insert(L, FIELDS);
         push_own_field(L, "defaults");
-        defaults = lua_gettop(L);
-        count = (lua_Integer)lua_rawlen(L, fields);
-        for (lua_Integer i = 1; i <= count; i++) {
-                lua_rawgeti(L, fields, i);
-                lua_pushvalue(L, -1);
-                if (i < given && !lua_isnil(L, (int)i + 1)) {
-                        lua_pushvalue(L, (int)i + 1);
-                } else if (lua_istable(L, defaults)) {
-                        lua_pushvalue(L, -1);
-                        if (lua_rawget(L, defaults) == LUA_TFUNCTION)
-                                lua_call(L, 0, 1);
-                } else {
-                        lua_pushnil(L);
-                }
-                if (lua_isnil(L, -1)) {
-                        lua_pushfstring(L, "the field `%s` has neither an argument nor a default", lua_tostring(L, -3));
-                        return lua_error(L);
-                }
-                lua_rawset(L, self);
-                lua_pop(L, 1);
-        }
-        return 0;
+        lua_insert(L, DEFAULTS);
+        count = (int)lua_rawlen(L, FIELDS);
+        luaL_checkstack(L, count + 8, "too many fields");
+        lua_settop(L, DEFAULTS + count);
+        return fill(L, 1);
 }
 
 static int no_constructor(lua_State *L) {

@@ -158,6 +158,19 @@ START_TEST(a_generated_constructor_takes_the_fields_in_order) {
         lua_expect(&fixture, before, "return all(1)", "[1,7,[1]]");
         lua_expect(&fixture, before, "return all(1, nil, 3)", "[1,7,3]");
         lua_expect(&fixture, before, "return all(1, false, 3)", "[1,false,3]");
+        lua_expect(&fixture,
+                   "local B = troupe.actor 'B'\n"
+                   "B.fields = { 'a', 'b', 'c', 'd' }\n"
+                   "local function late(v) return function() troupe.await(troupe.sleep(1)) return v end end\n"
+                   "B.defaults = { a = late(1), c = late(3), d = function() return 4 end }\n"
+                   "function B.on:all() return { self.a, self.b, self.c, self.d } end",
+                   "return troupe.all { troupe.ask(troupe.spawn(B, nil, 2).all), troupe.ask(troupe.spawn(B, 5, 6, 7).all) }",
+                   "[[1,2,3,4],[5,6,7,4]]");
+        lua_expect(&fixture,
+                   "local B = troupe.actor 'B' B.fields = { 'a' }\n"
+                   "B.defaults = { a = function() troupe.await(troupe.sleep(1)) end }",
+                   "return troupe.done(troupe.spawn(B))",
+                   "fault(error)/yes: the field `a` has neither an argument nor a default");
         /* not by asking: an ask that comes after the actor's death is not-running */
         lua_expect(&fixture, before, "return troupe.done(troupe.spawn(B))",
                    "fault(error)/yes: the field `a` has neither an argument nor a default");
