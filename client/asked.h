@@ -15,7 +15,7 @@ struct troupe_asked {
         struct troupe_asked *prev;
         struct troupe_asked *next;
         uint32_t id;
-        bool is_waited_for; /* on the connection that there is now */
+        bool is_waited_for;                      /* on the connection that there is now */
         troupe_cancelled_callback *on_cancelled; /* may be NULL */
         void *userdata;                          /* its own */
 };

@@ -259,8 +259,7 @@ int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame) {
                 return -ENOMEM;
         *kept = (struct tr_incoming){ .order = tr_connection_order(troupe), .frame = *frame };
         kept->frame.method.data = memcpy(kept->bytes, frame->method.data, frame->method.bytes);
-        kept->frame.params.data =
-                memcpy(kept->bytes + frame->method.bytes, frame->params.data, frame->params.bytes);
+        kept->frame.params.data = memcpy(kept->bytes + frame->method.bytes, frame->params.data, frame->params.bytes);
         push(queue, kept);
         return 0;
 }

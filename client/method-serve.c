@@ -59,7 +59,8 @@ static int write_withdraw(struct tr_request *request, const char *component) {
                 return -EINVAL;
         tr_write_array(request->out, 1);
         tr_write_text(request->out, component);
-        return tr_standing_add(request, &(struct tr_standing){ .kind = TR_STANDING_SERVICE, .is_end = true }, component);
+        return tr_standing_add(request, &(struct tr_standing){ .kind = TR_STANDING_SERVICE, .is_end = true },
+                               component);
 }
 
 int troupe_serve(struct troupe *troupe, const char *component, const struct troupe_serve_options *options,

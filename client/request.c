@@ -61,7 +61,9 @@ static void take_back(struct tr_request *request) {
 
 /* Writes it as far as its params. */
 static int begin(struct tr_request *ret_request, struct troupe *troupe, const char *method, enum tr_request_mode mode) {
-        struct tr_request request = { .troupe = troupe, .out = &troupe->output.bytes, .start = troupe->output.bytes.len };
+        struct tr_request request = { .troupe = troupe,
+                                      .out = &troupe->output.bytes,
+                                      .start = troupe->output.bytes.len };
 
         if (mode != TR_REQUEST_NOTIFY) {
                 int r = add_pending(&request, mode);

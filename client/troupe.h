@@ -405,7 +405,7 @@ typedef void troupe_event_callback(struct troupe *troupe, const char *topic, con
 
 struct troupe_subscribe_options {
         size_t size;
-        uint64_t rate; /* events a second at most; the daemon says in an event how many were left out before it */
+        uint64_t rate; /* events a second at most; an event's `dropped` says how many were left out before it */
 };
 
 /* Subscribes to a topic ("lifecycle", "log", "refused", ...). A second time for the same topic replaces the callback

@@ -647,7 +647,8 @@ suite_main("client_incoming", events_come_with_their_topic_once_subscribed, even
            an_event_that_was_kept_may_free_the_connection, what_was_kept_is_freed_with_the_connection,
            what_actors_send_and_ask_comes_with_its_arguments, arguments_of_any_number_come_whole,
            an_ask_is_answered_after_its_callback_or_refused, messages_that_make_no_sense_are_answered_so,
-           an_ask_that_cannot_be_taken_is_answered_so, nobody_listens_before_the_daemon_has_agreed, listening_again_replaces_the_callback,
-           an_ask_that_comes_while_a_call_waits_is_kept, what_is_not_answered_at_the_end_is_dropped,
-           a_message_may_free_the_connection, a_child_answers_nothing, calls_come_to_the_component_that_is_served,
-           a_call_that_nobody_waits_for_is_told_and_still_answered, no_call_comes_after_a_withdrawal);
+           an_ask_that_cannot_be_taken_is_answered_so, nobody_listens_before_the_daemon_has_agreed,
+           listening_again_replaces_the_callback, an_ask_that_comes_while_a_call_waits_is_kept,
+           what_is_not_answered_at_the_end_is_dropped, a_message_may_free_the_connection, a_child_answers_nothing,
+           calls_come_to_the_component_that_is_served, a_call_that_nobody_waits_for_is_told_and_still_answered,
+           no_call_comes_after_a_withdrawal);

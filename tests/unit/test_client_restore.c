@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -230,9 +232,10 @@ static void agree_on_everything(void) {
         free(peer_heard(&peer));
 }
 
-#define EVERYTHING(h, l, m, r, s)                                                                                  \
-        "[0," #h ",\"hello\",[{\"client\":\"test\",\"errors\":\"map\",\"values\":\"typed\",\"protocol\":1}]]\n"      \
-        "[0," #l ",\"subscribe\",[\"log\",{\"rate\":5}]]\n[0," #m ",\"listen\",[]]\n[0," #r ",\"subscribe\",[\"refused\"]]\n" \
+#define EVERYTHING(h, l, m, r, s)                                                                               \
+        "[0," #h ",\"hello\",[{\"client\":\"test\",\"errors\":\"map\",\"values\":\"typed\",\"protocol\":1}]]\n" \
+        "[0," #l ",\"subscribe\",[\"log\",{\"rate\":5}]]\n[0," #m ",\"listen\",[]]\n[0," #r                     \
+        ",\"subscribe\",[\"refused\"]]\n"                                                                       \
         "[0," #s ",\"serve\",[\"thumbs\",{\"concurrency\":2}]]\n"
 
 START_TEST(what_was_agreed_on_is_restored) {
@@ -296,8 +299,8 @@ START_TEST(what_is_agreed_on_while_there_is_no_connection_is_kept_too) {
         ck_assert_int_eq(troupe_unsubscribe_async(t, "log", NULL, NULL, NULL), 0);
         ck_assert_int_eq(troupe_subscribe_async(t, "refused", NULL, on_event, second, NULL, NULL, NULL), 0);
         come_back();
-        must_hear("[0,10," HELLO EVERYTHING(11, 12, 13, 14, 15)
-                  "[0,16,\"unsubscribe\",[\"log\"]]\n[0,17,\"subscribe\",[\"refused\"]]\n");
+        must_hear("[0,10," HELLO EVERYTHING(
+                11, 12, 13, 14, 15) "[0,16,\"unsubscribe\",[\"log\"]]\n[0,17,\"subscribe\",[\"refused\"]]\n");
         /* even where the daemon answers the later first */
         for (uint32_t id = 17; id >= 10; id--)
                 peer_answer(&peer, id, "null", "{}");
@@ -307,10 +310,10 @@ START_TEST(what_is_agreed_on_while_there_is_no_connection_is_kept_too) {
         break_it();
         must_tell("LOST; ");
         come_back();
-        must_hear("[0,18,"
-                  HELLO "[0,19,\"hello\",[{\"client\":\"test\",\"errors\":\"map\",\"values\":\"typed\",\"protocol\":1}]]\n"
-                        "[0,20,\"listen\",[]]\n[0,21,\"serve\",[\"thumbs\",{\"concurrency\":2}]]\n"
-                        "[0,22,\"subscribe\",[\"refused\"]]\n");
+        must_hear("[0,18," HELLO
+                  "[0,19,\"hello\",[{\"client\":\"test\",\"errors\":\"map\",\"values\":\"typed\",\"protocol\":1}]]\n"
+                  "[0,20,\"listen\",[]]\n[0,21,\"serve\",[\"thumbs\",{\"concurrency\":2}]]\n"
+                  "[0,22,\"subscribe\",[\"refused\"]]\n");
         end();
 }
 END_TEST
@@ -530,6 +533,40 @@ START_TEST(somebody_must_listen_the_first_time) {
 }
 END_TEST
 
+START_TEST(a_first_connection_that_was_on_its_way_is_not_lost) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int fds[64], count = 0, fd;
+
+        told[0] = '\0';
+        peer_init(&peer, 0);
+        strcpy(address.sun_path, peer.path);
+        for (;;) {
+                fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+                ck_assert_int_lt(count, 64);
+                fds[count++] = fd;
+                if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                        break;
+        }
+        ck_assert_int_eq(troupe_connect(&t, peer.path, TROUPE_NONBLOCK | TROUPE_RECONNECT), 0);
+        ck_assert_int_eq(troupe_on_link(t, on_link, told), 0);
+        ask(a);
+        ck_assert_int_eq(troupe_process(t, 0), 0);
+        ck_assert_int_eq(troupe_fd(t), -EAGAIN);
+        peer_unlisten(&peer);
+        ck_assert_int_eq(troupe_process(t, 0), 0);
+        ck_assert_int_eq(troupe_fd(t), -EAGAIN);
+        while (count)
+                close(fds[--count]);
+        peer_listen(&peer, 8);
+        come_back();
+        must_hear("[0,0," HELLO "[0,1,\"a\",[]]\n");
+        peer_answer(&peer, 0, "null", "{}");
+        peer_answer(&peer, 1, "null", "1");
+        must_tell("a 1; ");
+        end();
+}
+END_TEST
+
 suite_main("client_restore", a_request_says_what_is_known_of_it_and_is_never_sent_again,
            a_frame_that_was_cut_in_two_was_never_sent, without_the_flag_nothing_is_restored,
            what_was_agreed_on_is_restored, what_is_refused_then_is_told_and_not_asked_for_again,
@@ -539,4 +576,5 @@ suite_main("client_restore", a_request_says_what_is_known_of_it_and_is_never_sen
            a_daemon_that_speaks_another_protocol_is_not,
            a_call_that_waits_ends_with_the_connection_and_the_next_waits_for_another,
            what_was_asked_through_the_old_connection_cannot_be_answered, the_connection_may_be_freed_when_it_is_lost,
-           a_child_restores_nothing, somebody_must_listen_the_first_time);
+           a_child_restores_nothing, somebody_must_listen_the_first_time,
+           a_first_connection_that_was_on_its_way_is_not_lost);
