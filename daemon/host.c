@@ -85,6 +85,7 @@ static void log_news(struct tr_host *host, const struct tr_news *news) {
                 log_fault(host, &context, news->failure);
                 break;
         case TR_EVENT_RESTARTED:
+        case TR_EVENT_SLOT_GIVEN_UP:
         case TR_EVENT_STUCK:
         case TR_EVENT_SLOW:
                 break; /* logged where they are found, with what is known there */

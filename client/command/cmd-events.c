@@ -47,6 +47,7 @@ static void print_lifecycle(const struct troupe_value *event) {
         struct troupe_value part;
 
         (void)tr_follow_put_actor(event, "name", NULL);
+        (void)tr_follow_put(event, "slot", " slot ", NULL);
         if (!troupe_value_get(event, "running", &part))
                 print_slow(event);
         if (!troupe_value_get(event, "error", &part) && !is_killed(event)) {

@@ -151,7 +151,7 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
         }
         slot->state = TR_SLOT_RUNNING;
         slot->due_ns = TR_NEVER;
-        bool first = !pool->has_started;
+        bool first = !pool->has_started, again = slot->incarnation > 1;
         pool->has_started = true;
         pool->running++;
         struct tr_message *start = pool->start;
@@ -161,6 +161,9 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
         tr_lock_release(&pool->lock);
 
         tr_slot_clear_timer(slot);
+        if (again)
+                tr_system_tell(pool->target.system,
+                               &(struct tr_news){ .event = TR_EVENT_RESTARTED, .target = &worker->target });
         /* without memory for it the pool is called what was asked for */
         if (first)
                 (void)!tr_target_name_actor(&pool->target, worker->target.actor);
@@ -174,16 +177,27 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
 /* Leaving */
 
 static void slot_log_down(const struct tr_slot *slot, uint32_t incarnation, const struct tr_failure *failure,
-                          uint64_t pause_ns, bool given_up) {
+                          uint64_t pause_ns) {
         char name[32];
         tr_slot_write_name(slot, incarnation, name);
         const char *code = failure ? tr_code_text(failure->code) : "stopped";
         tr_log(failure ? TR_LOG_WARNING : TR_LOG_INFO,
                "pool %s: worker %s: %s: %s; it is replaced in %" PRIu64 " ms", slot->pool->target.label, name, code,
                failure ? failure->message : "it stopped", pause_ns / TR_NS_PER_MS);
-        if (given_up)
-                tr_log(TR_LOG_ERROR, "pool %s: slot w-%" PRIu32 " failed %d times within a minute and is tried once a minute",
-                       slot->pool->target.label, slot->number, TR_BACKOFF_FAILURES);
+}
+
+static void slot_tell_given_up(const struct tr_slot *slot, const struct tr_failure *failure) {
+        struct tr_target *target = &slot->pool->target;
+        char name[32];
+        tr_slot_write_name(slot, 1, name);
+        tr_log(TR_LOG_ERROR, "pool %s: slot %s failed %d times within a minute and is tried once a minute", target->label, name,
+               TR_BACKOFF_FAILURES);
+        tr_system_tell(target->system, &(struct tr_news){
+                                               .event = TR_EVENT_SLOT_GIVEN_UP,
+                                               .target = target,
+                                               .failure = failure,
+                                               .slot = name,
+                                       });
 }
 
 /* The pause until the slot is filled again. Under the pool's lock. */
@@ -243,7 +257,9 @@ static void slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_fail
                 tr_target_set_stillborn(&pool->target, failure);
         tr_slot_clear_timer(slot);
         if (comes_back) {
-                slot_log_down(slot, incarnation, failure, pause_ns, given_up);
+                slot_log_down(slot, incarnation, failure, pause_ns);
+                if (given_up)
+                        slot_tell_given_up(slot, failure);
                 slot_set_timer(slot, due_ns);
         }
         tr_pool_try_end(pool);

@@ -48,6 +48,7 @@ enum tr_event {
         TR_EVENT_KILLED,
         TR_EVENT_STUCK,
         TR_EVENT_RESTARTED, /* told of the replacement, behind its STARTED, by who supervises it */
+        TR_EVENT_SLOT_GIVEN_UP, /* told of the pool */
         TR_EVENT_SLOW,
 };
 
@@ -55,7 +56,8 @@ enum tr_event {
 struct tr_news {
         enum tr_event event;
         struct tr_target *target;
-        const struct tr_failure *failure; /* FAULTED, KILLED: how it ended; else NULL */
+        const struct tr_failure *failure; /* FAULTED, KILLED: how it ended; SLOT_GIVEN_UP: how its worker did; else NULL */
+        const char *slot;                 /* SLOT_GIVEN_UP: which; else NULL */
         /* SLOW: which handler (NULL: it is not known), for how long, and where it is (NULL: that could not be had). */
         const char *handler;
         uint64_t running_ns;

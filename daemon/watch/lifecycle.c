@@ -11,8 +11,13 @@
 #include "daemon/watch/watch.h"
 
 static const char *const texts[] = {
-        [TR_EVENT_STARTED] = "started",     [TR_EVENT_STOPPED] = "stopped", [TR_EVENT_FAULTED] = "faulted",
-        [TR_EVENT_KILLED] = "killed",       [TR_EVENT_STUCK] = "stuck",     [TR_EVENT_RESTARTED] = "restarted",
+        [TR_EVENT_STARTED] = "started",
+        [TR_EVENT_STOPPED] = "stopped",
+        [TR_EVENT_FAULTED] = "faulted",
+        [TR_EVENT_KILLED] = "killed",
+        [TR_EVENT_STUCK] = "stuck",
+        [TR_EVENT_RESTARTED] = "restarted",
+        [TR_EVENT_SLOT_GIVEN_UP] = "slot-given-up",
         [TR_EVENT_SLOW] = "slow",
 };
 
@@ -35,6 +40,7 @@ static void add_by(struct tr_event_writer *event, const struct tr_news *news) {
                 break;
         case TR_EVENT_FAULTED:
         case TR_EVENT_RESTARTED:
+        case TR_EVENT_SLOT_GIVEN_UP:
         case TR_EVENT_SLOW:
                 break;
         }
@@ -62,6 +68,7 @@ void tr_watch_news(struct tr_feed *feed, const struct tr_news *news) {
         struct tr_event_writer event = tr_event_now(TR_TOPIC_LIFECYCLE);
         tr_event_add_text(&event, "event", texts[news->event]);
         tr_event_add_target(&event, news->target);
+        tr_event_add_text(&event, "slot", news->slot);
         add_by(&event, news);
         if (news->failure)
                 add_error(&event, news->failure);

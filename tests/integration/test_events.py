@@ -250,6 +250,16 @@ class Lifecycle(Events):
         self.assertEqual(events[1]["handle"], events[2]["handle"])
         self.assertNotEqual(events[0]["handle"], events[2]["handle"])
 
+    def test_a_worker_that_is_replaced(self):
+        pool = self.request("pool", "crew", "once:Once", [], {"workers": 1})
+        started = self.event("lifecycle")
+        self.assertEqual((started["event"], started["name"], started["actor"]), ("started", "w-1", "once:Once"))
+        self.client.notify("send", pool, "leave", [])
+        events = [self.event("lifecycle") for _ in range(3)]
+        self.assertEqual([(event["event"], event["name"]) for event in events],
+                         [("faulted", "w-1"), ("started", "w-1.1"), ("restarted", "w-1.1")])
+        self.assertEqual(events[1]["handle"], events[2]["handle"])
+
     def test_what_ends_with_the_daemon(self):
         actor, _ = self.spawn(detach=True)
         self.request("shutdown")

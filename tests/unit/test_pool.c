@@ -363,6 +363,24 @@ START_TEST(a_persistent_one_goes_on_trying) {
 }
 END_TEST
 
+static bool has_given_up(void *userdata) {
+        return atomic_load(&fake.events[TR_EVENT_SLOT_GIVEN_UP]) > 0;
+}
+
+START_TEST(a_slot_that_keeps_failing_is_given_up_once) {
+        options.actor = "bad-init";
+        options.persistent = true;
+        options.workers = 1;
+        start_pool();
+        fake_system_run_until(&fake, has_given_up, NULL);
+        ck_assert_uint_eq(atomic_load(&pool->restarts_total), TR_BACKOFF_FAILURES - 1);
+        ck_assert_int_eq(atomic_load(&fake.events[TR_EVENT_SLOT_GIVEN_UP]), 1);
+        ck_assert_int_eq(atomic_load(&fake.events[TR_EVENT_RESTARTED]), 0); /* no start has gone well */
+        target->ops->kill(target);
+        fake_system_run_until(&fake, has_ended, NULL);
+}
+END_TEST
+
 START_TEST(without_a_worker_messages_wait) {
         options.actor = "slow-init";
         options.queue = 10;
@@ -457,7 +475,7 @@ int main(void) {
                 a_stop_serves_the_queue_too,
                 a_killed_pool_answers_everybody,
                 where_all_first_starts_fail_the_pool_is_gone,
-                a_persistent_one_goes_on_trying,
+                a_persistent_one_goes_on_trying, a_slot_that_keeps_failing_is_given_up_once,
                 without_a_worker_messages_wait,
                 a_full_worker_is_passed_over,
                 a_name_that_is_taken,
