@@ -214,6 +214,55 @@ static void listening(struct troupe *t) {
                 go_on(t);
 }
 
+/* Which event of which actor was seen last. */
+struct happened {
+        char event[16];
+        char handle[TROUPE_HANDLE_SIZE];
+};
+
+static void on_event(struct troupe *t, const char *topic, const struct troupe_value *event, void *userdata) {
+        struct happened *happened = userdata;
+        struct troupe_value value;
+        const char *text;
+        size_t length;
+
+        must(!strcmp(topic, "lifecycle"));
+        must(troupe_value_get(event, "event", &value) == 0 && troupe_value_string(&value, &text, &length) == 0);
+        must(length < sizeof(happened->event));
+        memcpy(happened->event, text, length);
+        happened->event[length] = '\0';
+        must(troupe_value_get(event, "handle", &value) == 0 && troupe_value_string(&value, &text, &length) == 0);
+        snprintf(happened->handle, sizeof(happened->handle), "%.*s", (int)length, text);
+}
+
+/* An event has the first eight digits of a handle. */
+static int is_of(const struct happened *happened, const char *handle) {
+        return strlen(happened->handle) == 8 && !strncmp(happened->handle, handle + strlen("actor:"), 8);
+}
+
+static void wait_until(struct troupe *t, const struct happened *happened, const char *event, const char *handle) {
+        while (!is_of(happened, handle) || strcmp(happened->event, event))
+                go_on(t);
+}
+
+static void watching(struct troupe *t) {
+        struct happened happened = { "", "" };
+        char handle[TROUPE_HANDLE_SIZE];
+
+        must(troupe_subscribe(t, "lifecycle", NULL, on_event, &happened) == 0);
+        must(troupe_spawn(t, "counter", NULL, handle, NULL) == 0);
+        wait_until(t, &happened, "started", handle);
+        must(troupe_stop(t, handle, NULL) == 0);
+        wait_until(t, &happened, "stopped", handle);
+        must(troupe_unsubscribe(t, "lifecycle") == 0);
+        must(troupe_spawn(t, "counter", NULL, handle, NULL) == 0);
+        must(troupe_stop(t, handle, NULL) == 0);
+        must(troupe_done(t, handle, NULL) == 0);
+        must(troupe_process(t, -1) >= 0);
+        must(!is_of(&happened, handle));
+        must_fail(t, troupe_subscribe(t, "weather", NULL, on_event, &happened), "bad-request", TROUPE_RAN_NO);
+}
+
 static void in_a_child(struct troupe *t) {
         int status;
         pid_t pid = fork();
@@ -243,6 +292,7 @@ int main(int argc, char **argv) {
         taken_back(other, handle);
         in_a_child(other);
         listening(other);
+        watching(other);
 
         /* The connection's end is the end of what it started, which waits too long and is killed, and of what it
          * waits for. */
