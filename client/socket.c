@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SYSTEM_PATH "/run/troupe/troupe.sock"
 #define USER_PATH "/troupe/troupe.sock"
@@ -20,9 +21,11 @@ int tr_socket_path_user(char *ret_path, size_t size) {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
         int n;
 
-        if (!runtime || !*runtime)
-                return -ENOENT;
-        n = snprintf(ret_path, size, "%s%s", runtime, USER_PATH);
+        /* as `trouped --user` does: a relative one does not count, and without one it is what a login makes */
+        if (runtime && *runtime == '/')
+                n = snprintf(ret_path, size, "%s%s", runtime, USER_PATH);
+        else
+                n = snprintf(ret_path, size, "/run/user/%u%s", getuid(), USER_PATH);
         return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
@@ -43,7 +46,7 @@ int tr_socket_paths_default(struct tr_socket_paths *ret_paths) {
         }
 
         r = tr_socket_path_user(ret_paths->path[0], sizeof(ret_paths->path[0]));
-        if (!r)
+        if (!r) /* where the path is too long, nobody listens there */
                 ret_paths->count++;
         strcpy(ret_paths->path[ret_paths->count++], SYSTEM_PATH);
         return 0;

@@ -16,8 +16,7 @@ struct tr_socket_paths {
         int count;
 };
 
-/* The user's own: $XDG_RUNTIME_DIR/troupe/troupe.sock. 0, -ENOENT where there is no such directory to go by, or
- * -ENAMETOOLONG. */
+/* The user's own: $XDG_RUNTIME_DIR/troupe/troupe.sock, in /run/user/UID where that is not set. 0 or -ENAMETOOLONG. */
 __attribute__((warn_unused_result)) int tr_socket_path_user(char *ret_path, size_t size);
 /* The system's. */
 const char *tr_socket_path_system(void);

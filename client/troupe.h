@@ -76,7 +76,8 @@ const struct troupe_error *troupe_error(const struct troupe *troupe);
  * Connects to a daemon's socket, and says hello (typed values, errors as maps) without waiting for the answer.
  *
  * `path` NULL stands for the environment's TROUPE_SOCKET where it is set, else the user's own daemon where one
- * listens ($XDG_RUNTIME_DIR/troupe/troupe.sock), else the system's (/run/troupe/troupe.sock).
+ * listens ($XDG_RUNTIME_DIR/troupe/troupe.sock, in /run/user/UID where that is not set), else the system's
+ * (/run/troupe/troupe.sock).
  *
  * 0 with *ret_troupe, which the caller gives to troupe_free(); or what socket() and connect() say (-ENOENT,
  * -ECONNREFUSED, -EACCES, ...), -ENAMETOOLONG, -EINVAL for unknown flags, with *ret_troupe untouched. TROUPE_RECONNECT

@@ -16,6 +16,7 @@
 
 #include "client/command/command.h"
 #include "client/command/report.h"
+#include "client/json.h"
 #include "client/troupe.h"
 
 static const char *skip_digits(const char *text) {
@@ -42,8 +43,13 @@ bool tr_argument_is_number(const char *text) {
         return !*at;
 }
 
+const char *const tr_argument_marks[] = { "-s", "--json", "--bin", NULL };
+
 bool tr_argument_is_marked(const char *word) {
-        return !strcmp(word, "-s") || !strcmp(word, "--json") || !strcmp(word, "--bin");
+        for (const char *const *mark = tr_argument_marks; *mark; mark++)
+                if (!strcmp(word, *mark))
+                        return true;
+        return false;
 }
 
 static bool is_json(const char *text) {
@@ -63,20 +69,15 @@ static int append_string(struct tr_invocation *invocation, struct tr_writer *out
 }
 
 static int append_json(struct tr_invocation *invocation, struct tr_writer *out, const char *text) {
+        char problem[TR_JSON_PROBLEM_MAX];
         struct troupe_value value;
+        int r = troupe_pack(&value, "j", text);
 
-        switch (troupe_pack(&value, "j", text)) {
-        case 0:
+        if (!r)
                 return append(invocation, out, &value);
-        case -ENOMEM:
-                return tr_report_errno(invocation, -ENOMEM);
-        case -ERANGE:
-                return tr_report_usage(invocation, "%.60s: a number does not fit in 64 bits (as a string: -s '%.60s')",
-                                       text, text);
-        default:
-                return tr_report_usage(invocation, "%.60s begins like JSON and is none (as a string: -s '%.60s')", text,
-                                       text);
-        }
+        if (r == -ENOMEM || !tr_json_problem(text, strlen(text), problem))
+                return tr_report_errno(invocation, r);
+        return tr_report_usage(invocation, "%.60s: %s (as a string: -s '%.60s')", text, problem, text);
 }
 
 static int read_all(int fd, struct tr_writer *out) {
@@ -106,6 +107,7 @@ static int read_file(struct tr_invocation *invocation, const char *path, struct 
 
 static int append_file(struct tr_invocation *invocation, struct tr_writer *out, const char *path, bool as_json) {
         struct tr_writer content = TR_WRITER_INIT;
+        char problem[TR_JSON_PROBLEM_MAX];
         struct troupe_value value;
         int r = read_file(invocation, path, &content);
 
@@ -115,11 +117,10 @@ static int append_file(struct tr_invocation *invocation, struct tr_writer *out, 
                         r = append(invocation, out, &value);
                 else if (r == -ENOMEM)
                         r = tr_report_errno(invocation, r);
-                else if (r == -ERANGE)
-                        r = tr_report_usage(invocation, "%s: a number does not fit in 64 bits", path);
+                else if (as_json && tr_json_problem((char *)content.data, content.len, problem))
+                        r = tr_report_usage(invocation, "%s: %s", path, problem);
                 else
-                        r = tr_report_usage(invocation, "%s: %s", path,
-                                            as_json ? "that is not JSON" : "that is too large");
+                        r = tr_report_usage(invocation, "%s: that is too large", path);
         }
         tr_writer_deinit(&content);
         return r;

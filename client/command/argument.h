@@ -16,7 +16,8 @@ struct tr_invocation;
 
 /* JSON's grammar for a number, exactly. */
 bool tr_argument_is_number(const char *text);
-/* -s, --json or --bin: the word that is an ARG begins with one of these, and takes the next word. */
+/* -s, --json and --bin; NULL behind the last. An ARG that begins with one of these is the next word. */
+extern const char *const tr_argument_marks[];
 bool tr_argument_is_marked(const char *word);
 
 /* Appends the ARG that begins at *at, and moves *at past its words. 0, or the exit code, and a message was printed. */

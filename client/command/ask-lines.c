@@ -69,8 +69,7 @@ static bool ask_line(struct asker *asker, const char *line, size_t len) {
         if (r == -ENOBUFS)
                 return false;
         if (r == -EINVAL || r == -ERANGE)
-                tr_problem_say(&reply->problem, TR_EXIT_USAGE, tr_code_text(TR_CODE_BAD_REQUEST),
-                               tr_message_line_problem(r));
+                tr_message_problem(&reply->problem, line, len);
         else if (r)
                 tr_problem_set(&reply->problem, asker->invocation->troupe, r);
         reply->is_done = r;
@@ -150,7 +149,7 @@ static void step(struct asker *asker) {
         }
         if (wants_input && input.revents)
                 read_lines(asker);
-        tr_progress_update(&asker->progress, asker->printed);
+        tr_progress_update(&asker->progress, asker->printed, "lines");
 }
 
 /* What nobody waits for any more. */
@@ -179,6 +178,7 @@ int tr_ask_lines(struct tr_invocation *invocation, enum tr_message_form form, ui
         for (;;) {
                 print_answers(&asker);
                 ask_lines(&asker);
+                print_answers(&asker); /* of a line that could not be asked: nobody will answer it */
                 if (is_done(&asker))
                         break;
                 step(&asker);

@@ -12,55 +12,47 @@
 #include "client/troupe.h"
 
 struct ask_options {
-        bool lines;
-        bool json_lines;
+        struct tr_message_options message;
         bool raw;
         uint64_t parallel;
 };
 
 static const struct tr_option options[] = {
-        { "--lines", TR_OPTION_FLAG, offsetof(struct ask_options, lines) },
-        { "--json-lines", TR_OPTION_FLAG, offsetof(struct ask_options, json_lines) },
+        TR_MESSAGE_OPTIONS,
         { "--raw", TR_OPTION_FLAG, offsetof(struct ask_options, raw) },
         { "-P", TR_OPTION_COUNT, offsetof(struct ask_options, parallel) },
         { 0 },
 };
 
-static int ask_once(struct tr_invocation *invocation, bool raw) {
-        struct troupe_value args = { 0 };
+static int ask_once(struct tr_invocation *invocation, const struct troupe_value *args, bool raw) {
         struct tr_reply reply = { 0 };
-        int r, status;
+        int r = troupe_ask_async(invocation->troupe, invocation->words.operands[0], invocation->words.operands[1], NULL,
+                                 tr_link_on_reply, &reply, &reply.pending, "*v", args);
+        int status = tr_link_wait(invocation, r, &reply);
 
-        status = tr_message_args(invocation, &args);
-        if (!status)
-                status = tr_link_open(invocation);
-        if (!status) {
-                r = troupe_ask_async(invocation->troupe, invocation->words.operands[0], invocation->words.operands[1],
-                                     NULL, tr_link_on_reply, &reply, &reply.pending, "*v", &args);
-                status = tr_link_wait(invocation, r, &reply);
-        }
         if (!status)
                 status = tr_show_answer(invocation, &reply.value, raw ? TR_SHOW_RAW : TR_SHOW_JSON);
         tr_reply_deinit(&reply);
-        troupe_value_free(&args);
         return status;
 }
 
 static int run(struct tr_invocation *invocation, const void *chosen) {
         const struct ask_options *ask = chosen;
+        struct troupe_value args = { 0 };
         enum tr_message_form form;
-        int status = tr_message_form(invocation, ask->lines, ask->json_lines, &form);
+        int status;
 
-        if (status)
-                return status;
-        if (form == TR_MESSAGE_ARGS && ask->parallel)
+        if (ask->parallel && !ask->message.lines && !ask->message.json_lines)
                 return tr_report_usage(invocation, "-P goes with --lines or --json-lines");
         if (ask->parallel > TR_ASK_LINES_PARALLEL_MAX)
                 return tr_report_usage(invocation, "-P is at most %d", TR_ASK_LINES_PARALLEL_MAX);
-        if (form == TR_MESSAGE_ARGS)
-                return ask_once(invocation, ask->raw);
-        status = tr_link_open(invocation);
-        return status ? status : tr_ask_lines(invocation, form, ask->parallel ? ask->parallel : 1, ask->raw);
+        status = tr_message_begin(invocation, &ask->message, &form, &args);
+        if (!status)
+                status = form == TR_MESSAGE_ARGS
+                                 ? ask_once(invocation, &args, ask->raw)
+                                 : tr_ask_lines(invocation, form, ask->parallel ? ask->parallel : 1, ask->raw);
+        troupe_value_free(&args);
+        return status;
 }
 
 const struct tr_command tr_cmd_ask = {

@@ -9,17 +9,11 @@
 
 #include "client/command/command.h"
 #include "client/command/follow.h"
-#include "client/command/report.h"
 
 /* Those of no topic of one's own choosing: the log has a command of its own. */
 static const char *const default_topics[] = { "lifecycle", "refused", "trace", "task", NULL };
 
-static bool is_topic(const char *word) {
-        for (const char *const *topic = default_topics; *topic; topic++)
-                if (!strcmp(word, *topic))
-                        return true;
-        return !strcmp(word, "log");
-}
+static const char *const all_topics[] = { "lifecycle", "refused", "log", "trace", "task", NULL };
 
 static void print_slow(const struct troupe_value *event) {
         struct troupe_value running;
@@ -90,13 +84,8 @@ static int run(struct tr_invocation *invocation, const void *chosen) {
         const char *const *operands = invocation->words.operands;
         size_t count = 0;
 
-        for (; count < TR_OPERANDS_MAX && operands[count]; count++) {
-                if (!is_topic(operands[count]))
-                        return tr_report_usage(
-                                invocation, "there is no topic `%s`: they are lifecycle, refused, log, trace and task",
-                                operands[count]);
+        for (; count < TR_OPERANDS_MAX && operands[count]; count++)
                 topics[count] = operands[count];
-        }
         return tr_follow(invocation, count ? topics : default_topics, true, print);
 }
 
@@ -111,6 +100,6 @@ const struct tr_command tr_cmd_events = {
                    "                All but log where none is given.\n"
                    "\n"
                    "From now on, until it is interrupted. With -j each event is a JSON object on a line.\n",
-        .syntax = { .operands = { "TOPIC", "TOPIC", "TOPIC", "TOPIC", "TOPIC" } },
+        .syntax = { .operands = { "TOPIC", "TOPIC", "TOPIC", "TOPIC", "TOPIC" }, .choices = all_topics },
         .run = run,
 };

@@ -22,7 +22,8 @@ static const char arguments[] = "An ARG that begins with {, [ or \" is JSON; tru
 static void help_on_all(void) {
         puts("usage: troupe [-S SOCKET | --user | --system] [-j] [-t T] COMMAND ...\n");
         for (size_t i = 0; tr_commands[i]; i++)
-                printf("  %-13s %s\n", tr_commands[i]->name, tr_commands[i]->summary);
+                if (tr_commands[i]->summary)
+                        printf("  %-13s %s\n", tr_commands[i]->name, tr_commands[i]->summary);
         printf("\nOptions, before COMMAND or behind it:\n%s\n", globals);
         puts("`troupe help COMMAND` says more; so does troupe(1).");
 }
@@ -32,8 +33,9 @@ void tr_help(const struct tr_command *command) {
                 help_on_all();
                 return;
         }
-        printf("usage: troupe %s%s%s\n\n%s\n", command->name, *command->usage ? " " : "", command->usage,
-               command->summary);
+        printf("usage: troupe %s%s%s\n", command->name, *command->usage ? " " : "", command->usage);
+        if (command->summary)
+                printf("\n%s\n", command->summary);
         if (command->details)
                 printf("\n%s", command->details);
         if (command->syntax.takes_args)
@@ -45,7 +47,7 @@ static int run(struct tr_invocation *invocation, const void *chosen) {
         const struct tr_command *command = name ? tr_command_find(name) : NULL;
 
         if (name && !command)
-                return tr_report_usage(invocation, "there is no command `%s`", name);
+                return tr_report_no_command(invocation, name);
         tr_help(command);
         return TR_EXIT_DONE;
 }

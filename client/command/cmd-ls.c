@@ -19,34 +19,25 @@ static const struct tr_column columns[] = {
         { "actor", "ACTOR", TR_CELL_TEXT },
 };
 
-/* What the protocol calls one of what the command lists many of. NULL: neither. */
-static const char *kind_of(const char *word) {
-        return !strcmp(word, "actors")       ? "actor"
-               : !strcmp(word, "pools")      ? "pool"
-               : !strcmp(word, "components") ? "component"
-                                             : NULL;
-}
+static const char *const kinds[] = { "actors", "pools", "components", NULL };
 
-static int list(struct tr_invocation *invocation, const char *kind, struct tr_reply *reply) {
+static int list(struct tr_invocation *invocation, struct tr_reply *reply) {
+        const char *word = invocation->words.operands[0];
         int r, status = tr_link_open(invocation);
 
         if (status)
                 return status;
         tr_link_be_plain(invocation);
+        /* the protocol has the singular of each */
         r = troupe_request_async(invocation->troupe, "list", tr_link_on_reply, reply, &reply->pending,
-                                 kind ? "{ss}" : "", "kind", kind);
+                                 word ? "{sS}" : "", "kind", word, word ? strlen(word) - 1 : 0);
         return tr_link_wait(invocation, r, reply);
 }
 
 static int run(struct tr_invocation *invocation, const void *chosen) {
-        const char *word = invocation->words.operands[0];
-        const char *kind = word ? kind_of(word) : NULL;
         struct tr_reply reply = { 0 };
-        int status, r;
+        int status = list(invocation, &reply), r;
 
-        if (word && !kind)
-                return tr_report_usage(invocation, "`%s` is none of actors, pools and components", word);
-        status = list(invocation, kind, &reply);
         if (!status && invocation->json)
                 status = tr_show_answer(invocation, &reply.value, TR_SHOW_JSON);
         else if (!status && (r = tr_table_print(&reply.value, columns, sizeof(columns) / sizeof(columns[0]))))
@@ -59,6 +50,6 @@ const struct tr_command tr_cmd_ls = {
         .name = "ls",
         .usage = "[actors | pools | components]",
         .summary = "list what is running",
-        .syntax = { .operands = { "KIND" } },
+        .syntax = { .operands = { "KIND" }, .choices = kinds },
         .run = run,
 };

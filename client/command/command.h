@@ -21,23 +21,16 @@ enum {
         TR_EXIT_NOT_FOUND = 4,
 };
 
-/* Which socket was asked for. */
-enum tr_where {
-        TR_WHERE_DEFAULT,
-        TR_WHERE_PATH,
-        TR_WHERE_USER,
-        TR_WHERE_SYSTEM,
-};
-
 struct tr_command;
 
 /* One run of the program. */
 struct tr_invocation {
         const struct tr_command *command; /* NULL before it is known */
 
-        /* The global options. */
-        enum tr_where where;
-        const char *path;    /* TR_WHERE_PATH */
+        /* The global options. At most one of the first three. */
+        const char *path;    /* -S, or NULL */
+        bool is_user;        /* --user */
+        bool is_system;      /* --system */
         bool json;           /* -j */
         uint64_t timeout_ms; /* -t; 0: none */
 
@@ -48,7 +41,7 @@ struct tr_invocation {
 struct tr_command {
         const char *name;
         const char *usage;   /* what stands behind the name */
-        const char *summary; /* a line for `troupe help` */
+        const char *summary; /* a line for `troupe help`; NULL: for programs, not listed */
         const char *details; /* more lines for `troupe help COMMAND`, or NULL */
         struct tr_syntax syntax;
         /* Answers the exit code. `chosen` is the command's own struct of options, which the syntax filled in. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interrupts. What a signal handler tells the program has to be global; it is two numbers, and nobody else has any.
+ * Interrupts. What a signal handler tells the program has to be global; it is three numbers, and nobody else has any.
  */
 #include "client/command/interrupt.h"
 
@@ -12,9 +12,10 @@
 
 static volatile sig_atomic_t happened; /* the signal, or 0 */
 static volatile sig_atomic_t told;
+static volatile sig_atomic_t patient;
 
 static void on_signal(int number) {
-        if (happened)
+        if (happened && !patient)
                 _exit(128 + number);
         happened = number;
 }
@@ -33,6 +34,10 @@ void tr_interrupt_install(void) {
 
 bool tr_interrupt_happened(void) {
         return happened;
+}
+
+void tr_interrupt_be_patient(bool is_patient) {
+        patient = is_patient;
 }
 
 int tr_interrupt_exit(void) {

@@ -23,26 +23,20 @@
 #define PATIENCE_MS 1000
 
 static int find_paths(const struct tr_invocation *invocation, struct tr_socket_paths *ret_paths) {
-        const char *path = invocation->where == TR_WHERE_PATH ? invocation->path : tr_socket_path_system();
+        const char *path = invocation->is_system ? tr_socket_path_system() : invocation->path;
 
-        switch (invocation->where) {
-        case TR_WHERE_DEFAULT:
+        if (!path && !invocation->is_user)
                 return tr_socket_paths_default(ret_paths);
-        case TR_WHERE_USER:
-                ret_paths->count = 1;
+        ret_paths->count = 1;
+        if (!path)
                 return tr_socket_path_user(ret_paths->path[0], sizeof(ret_paths->path[0]));
-        default:
-                if (strlen(path) >= sizeof(ret_paths->path[0]))
-                        return -ENAMETOOLONG;
-                strcpy(ret_paths->path[0], path);
-                ret_paths->count = 1;
-                return 0;
-        }
+        if (strlen(path) >= sizeof(ret_paths->path[0]))
+                return -ENAMETOOLONG;
+        strcpy(ret_paths->path[0], path);
+        return 0;
 }
 
 static int report_no_paths(const struct tr_invocation *invocation, int r) {
-        if (r == -ENOENT)
-                return tr_report_no_daemon(invocation, "the user's socket, as XDG_RUNTIME_DIR is not set", r);
         return tr_report_no_daemon(invocation, invocation->path ? invocation->path : "the socket of the environment",
                                    r);
 }

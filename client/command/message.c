@@ -5,18 +5,9 @@
 #include <string.h>
 
 #include "client/command/command.h"
-#include "client/command/report.h"
-
-int tr_message_form(const struct tr_invocation *invocation, bool lines, bool json_lines,
-                    enum tr_message_form *ret_form) {
-        if (lines && json_lines)
-                return tr_report_usage(invocation, "--lines and --json-lines exclude each other");
-        if ((lines || json_lines) && invocation->words.args_count)
-                return tr_report_usage(invocation, "with %s the arguments come from standard input",
-                                       lines ? "--lines" : "--json-lines");
-        *ret_form = lines ? TR_MESSAGE_LINES : json_lines ? TR_MESSAGE_JSON_LINES : TR_MESSAGE_ARGS;
-        return 0;
-}
+#include "client/command/link.h"
+#include "client/json.h"
+#include "proto/code.h"
 
 int tr_message_args(const struct tr_invocation *invocation, struct troupe_value *ret_args) {
         struct tr_writer writer = TR_WRITER_INIT;
@@ -33,17 +24,30 @@ int tr_message_args(const struct tr_invocation *invocation, struct troupe_value 
         return 0;
 }
 
-int tr_message_line(enum tr_message_form form, const char *line, size_t len, struct troupe_value *ret_args) {
-        return troupe_pack(ret_args, form == TR_MESSAGE_LINES ? "[S]" : "[*J]", line, len);
+static int read_form(const struct tr_invocation *invocation, const struct tr_message_options *options,
+                     enum tr_message_form *ret_form) {
+        if (options->lines && options->json_lines)
+                return tr_report_usage(invocation, "--lines and --json-lines exclude each other");
+        if ((options->lines || options->json_lines) && invocation->words.args_count)
+                return tr_report_usage(invocation, "with %s the arguments come from standard input",
+                                       options->lines ? "--lines" : "--json-lines");
+        *ret_form = options->lines ? TR_MESSAGE_LINES : options->json_lines ? TR_MESSAGE_JSON_LINES : TR_MESSAGE_ARGS;
+        return 0;
 }
 
-const char *tr_message_line_problem(int r) {
-        switch (r) {
-        case -EINVAL:
-                return "that is not a JSON array of arguments";
-        case -ERANGE:
-                return "a number does not fit in 64 bits";
-        default:
-                return strerror(-r);
-        }
+int tr_message_begin(struct tr_invocation *invocation, const struct tr_message_options *options,
+                     enum tr_message_form *ret_form, struct troupe_value *ret_args) {
+        int status = read_form(invocation, options, ret_form);
+
+        if (!status && *ret_form == TR_MESSAGE_ARGS)
+                status = tr_message_args(invocation, ret_args);
+        return status ? status : tr_link_open(invocation);
+}
+
+void tr_message_problem(struct tr_problem *problem, const char *line, size_t len) {
+        char why[TR_JSON_PROBLEM_MAX];
+
+        if (!tr_json_problem(line, len, why))
+                strcpy(why, "that is not a JSON array of arguments");
+        tr_problem_say(problem, TR_EXIT_USAGE, tr_code_text(TR_CODE_BAD_REQUEST), why);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "client/command/report.h"
 #include "client/troupe.h"
 
 struct tr_invocation;
@@ -18,14 +19,22 @@ enum tr_message_form {
         TR_MESSAGE_JSON_LINES, /* each line is a JSON array of arguments */
 };
 
-/* Which of them the options say. 0, or the exit code, and a message was printed. */
-int tr_message_form(const struct tr_invocation *invocation, bool lines, bool json_lines,
-                    enum tr_message_form *ret_form);
-/* The ARGs as one array, for troupe_value_free(). The same answers. */
+/* Every command that sends messages has these options, at the beginning of its own. */
+struct tr_message_options {
+        bool lines;
+        bool json_lines;
+};
+#define TR_MESSAGE_OPTIONS                                                                      \
+        { "--lines", TR_OPTION_FLAG, offsetof(struct tr_message_options, lines) }, {            \
+                "--json-lines", TR_OPTION_FLAG, offsetof(struct tr_message_options, json_lines) \
+        }
+
+/* The ARGs as one array, for troupe_value_free(). 0, or the exit code, and a message was printed. */
 int tr_message_args(const struct tr_invocation *invocation, struct troupe_value *ret_args);
-/* A line as one array. 0, -EINVAL where it is no JSON array, -ERANGE, -ENOMEM. */
-int tr_message_line(enum tr_message_form form, const char *line, size_t len, struct troupe_value *ret_args);
-/* What to say of a line that answered so. */
-const char *tr_message_line_problem(int r);
+/* Which form the options say, with the ARGs where it is those; then opens the connection. The same answers. */
+int tr_message_begin(struct tr_invocation *invocation, const struct tr_message_options *options,
+                     enum tr_message_form *ret_form, struct troupe_value *ret_args);
+/* Says what is wrong with a line of which the library said -EINVAL or -ERANGE. */
+void tr_message_problem(struct tr_problem *problem, const char *line, size_t len);
 
 #endif

@@ -18,7 +18,7 @@ static void set_next(struct tr_progress *progress, const struct timespec *now, l
         }
 }
 
-void tr_progress_update(struct tr_progress *progress, uint64_t lines) {
+void tr_progress_update(struct tr_progress *progress, uint64_t count, const char *of_what) {
         struct timespec now;
 
         if (progress->has_begun && !progress->is_terminal)
@@ -32,7 +32,7 @@ void tr_progress_update(struct tr_progress *progress, uint64_t lines) {
         if (now.tv_sec < progress->next.tv_sec ||
             (now.tv_sec == progress->next.tv_sec && now.tv_nsec < progress->next.tv_nsec))
                 return;
-        fprintf(stderr, "\r%" PRIu64 " lines", lines);
+        fprintf(stderr, "\r%" PRIu64 " %s", count, of_what);
         progress->is_shown = true;
         set_next(progress, &now, AGAIN_MS);
 }

@@ -7,7 +7,7 @@
 #include <time.h>
 
 /*
- * A count of lines on standard error, where that is a terminal and the work takes longer than a second. Zeroed is
+ * A count of lines, or the like, on standard error, where that is a terminal and the work takes longer than a second. Zeroed is
  * ready.
  */
 struct tr_progress {
@@ -17,7 +17,7 @@ struct tr_progress {
         struct timespec next; /* when it may be written again */
 };
 
-void tr_progress_update(struct tr_progress *progress, uint64_t lines);
+void tr_progress_update(struct tr_progress *progress, uint64_t count, const char *of_what);
 /* Takes it off the screen: before anything else is written, and at the end. */
 void tr_progress_clear(struct tr_progress *progress);
 

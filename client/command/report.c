@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/command/command.h"
+#include "client/command/printable.h"
 #include "proto/code.h"
 
 /* "troupe: " or "troupe: ask: " */
@@ -37,6 +39,10 @@ int tr_report_usage(const struct tr_invocation *invocation, const char *format, 
         else
                 fputs("\nusage: troupe [OPTION...] COMMAND; `troupe help` lists them\n", stderr);
         return TR_EXIT_USAGE;
+}
+
+int tr_report_no_command(const struct tr_invocation *invocation, const char *name) {
+        return tr_report_usage(invocation, "there is no command `%s`", name);
 }
 
 int tr_report_errno(const struct tr_invocation *invocation, int r) {
@@ -99,14 +105,25 @@ void tr_problem_set(struct tr_problem *problem, const struct troupe *troupe, int
         }
 }
 
+/* What an actor's code may have chosen. */
+static void print_foreign(const char *text) {
+        bool is_terminal = isatty(STDERR_FILENO);
+        char *copy = is_terminal ? strdup(text) : NULL;
+
+        if (copy)
+                tr_printable(copy, "\n\t");
+        fprintf(stderr, "%s\n", copy ? copy : is_terminal ? strerror(ENOMEM) : text);
+        free(copy);
+}
+
 int tr_problem_report(const struct tr_problem *problem, const struct tr_invocation *invocation, uint64_t line) {
         print_prefix(invocation);
         fprintf(stderr, "%s: ", problem->code ? problem->code : tr_code_text(TR_CODE_NO_MEMORY));
         if (line)
                 fprintf(stderr, "line %llu: ", (unsigned long long)line);
-        fprintf(stderr, "%s\n", problem->message ? problem->message : strerror(ENOMEM));
+        print_foreign(problem->message ? problem->message : strerror(ENOMEM));
         if (problem->traceback && *problem->traceback)
-                fprintf(stderr, "%s\n", problem->traceback);
+                print_foreign(problem->traceback);
         return problem->exit;
 }
 

@@ -16,6 +16,7 @@ struct tr_invocation;
 /* The command line is wrong. */
 __attribute__((format(printf, 2, 3))) int tr_report_usage(const struct tr_invocation *invocation, const char *format,
                                                           ...);
+int tr_report_no_command(const struct tr_invocation *invocation, const char *name);
 /* Something on this side that no code of the protocol's stands for. */
 int tr_report_errno(const struct tr_invocation *invocation, int r);
 /* There is no connection to be had: `r` is why not, `paths` what was tried. */

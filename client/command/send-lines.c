@@ -188,7 +188,7 @@ static bool send_line(struct sender *sender, const char *line, size_t len) {
                 return false;
         case -EINVAL:
         case -ERANGE:
-                tr_problem_say(&problem, TR_EXIT_USAGE, tr_code_text(TR_CODE_BAD_REQUEST), tr_message_line_problem(r));
+                tr_message_problem(&problem, line, len);
                 note_problem(sender, sender->sent + 1, &problem);
                 return false;
         default:
@@ -267,7 +267,7 @@ static bool step(struct sender *sender) {
                 mark_again(sender);
         if (wants_input && input.revents)
                 read_lines(sender);
-        tr_progress_update(&sender->progress, sender->accepted);
+        tr_progress_update(&sender->progress, sender->accepted, "lines");
         return true;
 }
 

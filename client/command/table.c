@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/command/printable.h"
+
 #define GAP "  "
 
 struct table {
@@ -32,31 +34,19 @@ size_t tr_cell_width(const char *text) {
         return width;
 }
 
-/* 1536 as 1.5K; the daemon's own numbers are small enough for a double. */
-static char *bytes_text(int64_t bytes) {
+void tr_bytes_text(int64_t bytes, char ret_text[static 32]) {
         static const char units[] = "KMGT";
-        double number = bytes;
-        char *text;
-        int unit = -1, r;
+        double number = bytes; /* the daemon's own numbers are small enough for one */
+        int unit = -1;
 
         while (number >= 1024 && unit + 1 < (int)strlen(units)) {
                 number /= 1024;
                 unit++;
         }
         if (unit < 0)
-                r = asprintf(&text, "%" PRId64, bytes);
+                snprintf(ret_text, 32, "%" PRId64, bytes);
         else
-                r = asprintf(&text, "%.*f%c", number < 10 ? 1 : 0, number, units[unit]);
-        return r < 0 ? NULL : text;
-}
-
-static char *safe_text(const char *data, size_t len) {
-        char *text = strndup(data, len);
-
-        for (char *at = text; at && *at; at++)
-                if ((unsigned char)*at < 0x20 || *at == 0x7f)
-                        *at = '?';
-        return text;
+                snprintf(ret_text, 32, "%.*f%c", number < 10 ? 1 : 0, number, units[unit]);
 }
 
 char *tr_cell_text(const struct troupe_value *value, enum tr_cell cell) {
@@ -68,11 +58,19 @@ char *tr_cell_text(const struct troupe_value *value, enum tr_cell cell) {
 
         if (type < 0 || type == TROUPE_NIL)
                 return strdup("-");
-        if (cell == TR_CELL_BYTES && !troupe_value_int(value, &number))
-                return bytes_text(number);
+        if (cell == TR_CELL_BYTES && !troupe_value_int(value, &number)) {
+                char bytes[32];
+
+                tr_bytes_text(number, bytes);
+                return strdup(bytes);
+        }
         if (type == TROUPE_STRING && !troupe_value_string(value, &data, &len))
-                return safe_text(data, len);
-        return troupe_value_json(value, &text, NULL) ? NULL : text;
+                text = strndup(data, len);
+        else if (troupe_value_json(value, &text, NULL))
+                text = NULL;
+        if (text)
+                tr_printable(text, "");
+        return text;
 }
 
 static int read_row(struct table *table, const struct troupe_value *map) {

@@ -9,8 +9,7 @@
 #include "client/troupe.h"
 
 /*
- * Tables for people: columns as wide as what is in them. What comes from others (names, handlers) cannot move the
- * cursor: control characters are shown as `?`.
+ * Tables for people: columns as wide as what is in them. What comes from others (names, handlers) is printable.h's.
  */
 
 enum tr_cell {
@@ -30,6 +29,8 @@ int tr_table_print(const struct troupe_value *rows, const struct tr_column *colu
 
 /* What is in a cell, for free(): "-" where there is nothing; NULL: no memory. */
 char *tr_cell_text(const struct troupe_value *value, enum tr_cell cell);
+/* 1536 as 1.5K. */
+void tr_bytes_text(int64_t bytes, char ret_text[static 32]);
 /* How many columns of a terminal a text takes, one for each character. */
 size_t tr_cell_width(const char *text);
 /* Whether standard output shows colours: it is a terminal and NO_COLOR is not set. */

@@ -8,6 +8,7 @@
 #include "client/command/words.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +23,24 @@ struct reader {
         struct tr_invocation *invocation;
         char **at;
         char **end;
-        void *chosen; /* the command's struct of options; NULL before COMMAND */
+        void *chosen;         /* the command's struct of options; NULL before COMMAND */
+        struct tr_next *next; /* where the line is not finished; else NULL */
 };
 
 enum {
-        NOT_MINE = -1
+        NOT_MINE = -1,
+        UNFINISHED = -2, /* the line is over, and reader->next says what belongs behind it */
+};
+
+const struct tr_option tr_global_options[] = {
+        { "-S", TR_OPTION_PATH, offsetof(struct tr_invocation, path) },
+        { "--user", TR_OPTION_FLAG, offsetof(struct tr_invocation, is_user) },
+        { "--system", TR_OPTION_FLAG, offsetof(struct tr_invocation, is_system) },
+        { "-j", TR_OPTION_FLAG, offsetof(struct tr_invocation, json) },
+        { "-t", TR_OPTION_TIME, offsetof(struct tr_invocation, timeout_ms) },
+        { "-h", TR_OPTION_FLAG, offsetof(struct tr_invocation, words.wants_help) },
+        { "--help", TR_OPTION_FLAG, offsetof(struct tr_invocation, words.wants_help) },
+        { 0 },
 };
 
 static bool is_option(const char *word) {
@@ -49,13 +63,21 @@ static bool matches(const char *word, const char *name, const char **ret_value) 
         return true;
 }
 
-static int take_value(struct reader *reader, const char *name, const char *joined, const char **ret_value) {
+static int take_value(struct reader *reader, const struct tr_option *option, const char *joined,
+                      const char **ret_value) {
         if (joined) {
                 *ret_value = joined;
                 return 0;
         }
-        if (reader->at == reader->end)
-                return tr_report_usage(reader->invocation, "%s wants a value", name);
+        if (reader->at == reader->end) {
+                if (!reader->next)
+                        return tr_report_usage(reader->invocation, "%s wants a value", option->name);
+                *reader->next = (struct tr_next){
+                        .kind = option->type == TR_OPTION_PATH ? TR_NEXT_FILE : TR_NEXT_VALUE,
+                        .name = option->name,
+                };
+                return UNFINISHED;
+        }
         *ret_value = *reader->at++;
         return 0;
 }
@@ -87,35 +109,8 @@ static int read_quantity(struct reader *reader, enum tr_option_type type, const 
         return 0;
 }
 
-/* 0, NOT_MINE, or the exit code. */
-static int read_global(struct reader *reader, const char *word) {
-        struct tr_invocation *invocation = reader->invocation;
-        const char *value;
-        int r;
-
-        if (matches(word, "-S", &value)) {
-                invocation->where = TR_WHERE_PATH;
-                return take_value(reader, "-S", value, &invocation->path);
-        }
-        if (matches(word, "-t", &value)) {
-                r = take_value(reader, "-t", value, &value);
-                return r ? r : read_quantity(reader, TR_OPTION_TIME, "-t", value, &invocation->timeout_ms);
-        }
-        if (!strcmp(word, "--user"))
-                invocation->where = TR_WHERE_USER;
-        else if (!strcmp(word, "--system"))
-                invocation->where = TR_WHERE_SYSTEM;
-        else if (!strcmp(word, "-j"))
-                invocation->json = true;
-        else if (!strcmp(word, "--help") || !strcmp(word, "-h"))
-                invocation->words.wants_help = true;
-        else
-                return NOT_MINE;
-        return 0;
-}
-
-static int read_own(struct reader *reader, const char *word) {
-        const struct tr_option *option = reader->invocation->command->syntax.options;
+/* Looks the word up in a table, whose offsets are those in `base`. 0, NOT_MINE, UNFINISHED, or the exit code. */
+static int read_from_table(struct reader *reader, const char *word, const struct tr_option *option, void *base) {
         const char *value;
         void *place;
         int r;
@@ -124,17 +119,17 @@ static int read_own(struct reader *reader, const char *word) {
                 option++;
         if (!option || !option->name)
                 return NOT_MINE;
-        place = (char *)reader->chosen + option->offset;
+        place = (char *)base + option->offset;
         if (option->type == TR_OPTION_FLAG) {
                 if (value)
                         return tr_report_usage(reader->invocation, "%s takes no value", option->name);
                 *(bool *)place = true;
                 return 0;
         }
-        r = take_value(reader, option->name, value, &value);
+        r = take_value(reader, option, value, &value);
         if (r)
                 return r;
-        if (option->type == TR_OPTION_TEXT) {
+        if (option->type == TR_OPTION_TEXT || option->type == TR_OPTION_PATH) {
                 *(const char **)place = value;
                 return 0;
         }
@@ -142,30 +137,64 @@ static int read_own(struct reader *reader, const char *word) {
 }
 
 static int read_option(struct reader *reader) {
+        struct tr_invocation *invocation = reader->invocation;
         const char *word = *reader->at++;
-        int r = reader->chosen ? read_own(reader, word) : NOT_MINE;
+        int r = NOT_MINE;
 
+        if (reader->chosen)
+                r = read_from_table(reader, word, invocation->command->syntax.options, reader->chosen);
         if (r == NOT_MINE)
-                r = read_global(reader, word);
+                r = read_from_table(reader, word, tr_global_options, invocation);
         if (r != NOT_MINE)
                 return r;
-        if (reader->chosen && reader->invocation->command->syntax.takes_args)
-                return tr_report_usage(reader->invocation, "there is no option %s (as an ARG: -s %s)", word, word);
-        return tr_report_usage(reader->invocation, "there is no option %s", word);
+        if (reader->chosen && invocation->command->syntax.takes_args)
+                return tr_report_usage(invocation, "there is no option %s (as an ARG: -s %s)", word, word);
+        return tr_report_usage(invocation, "there is no option %s", word);
+}
+
+/* Up to COMMAND, or the end. 0, UNFINISHED, or the exit code. */
+static int read_globals(struct reader *reader) {
+        int r = 0;
+
+        while (!r && reader->at < reader->end && is_option(*reader->at)) {
+                if (!strcmp(*reader->at, "--")) {
+                        reader->at++;
+                        return 0;
+                }
+                if (!strcmp(*reader->at, "--version")) /* as everywhere */
+                        *reader->at = (char *)"version";
+                else
+                        r = read_option(reader);
+        }
+        return r;
 }
 
 int tr_words_read_globals(struct tr_invocation *invocation, int argc, char **argv) {
         struct reader reader = { .invocation = invocation, .at = argv + 1, .end = argv + argc };
 
-        while (reader.at < reader.end && is_option(*reader.at)) {
-                if (!strcmp(*reader.at, "--"))
-                        return reader.at - argv + 1;
-                if (!strcmp(*reader.at, "--version")) /* as everywhere */
-                        *reader.at = (char *)"version";
-                else if (read_option(&reader))
-                        return -1;
+        return read_globals(&reader) ? -1 : (int)(reader.at - argv);
+}
+
+/* The same without looking at what they are: files are read, and mistakes told of, when the line is finished. */
+static int skip_args(struct reader *reader) {
+        const char *word = NULL;
+
+        while (reader->at < reader->end) {
+                word = *reader->at++;
+                if (tr_argument_is_marked(word)) {
+                        if (reader->at == reader->end)
+                                break;
+                        reader->at++;
+                }
+                word = NULL;
         }
-        return reader.at - argv;
+        *reader->next = (struct tr_next){
+                .kind = !word                ? TR_NEXT_ARG
+                        : strcmp(word, "-s") ? TR_NEXT_FILE
+                                             : TR_NEXT_VALUE,
+                .name = word,
+        };
+        return UNFINISHED;
 }
 
 static int read_args(struct reader *reader) {
@@ -190,31 +219,109 @@ static int read_dashed(struct reader *reader, bool *options_are_over) {
         return 0;
 }
 
-int tr_words_read(struct tr_invocation *invocation, int argc, char **argv, void *ret_chosen) {
+static int report_no_choice(const struct tr_invocation *invocation, const char *word) {
+        char list[256] = "";
+
+        for (const char *const *choice = invocation->command->syntax.choices; *choice; choice++)
+                snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? ", " : "", *choice);
+        return tr_report_usage(invocation, "`%s` is none of %s", word, list);
+}
+
+static int read_operand(struct reader *reader, unsigned int index) {
+        const char *const *choice = reader->invocation->command->syntax.choices;
+        const char *word = *reader->at++;
+
+        while (choice && *choice && strcmp(*choice, word))
+                choice++;
+        if (choice && !*choice)
+                return report_no_choice(reader->invocation, word);
+        reader->invocation->words.operands[index] = word;
+        return 0;
+}
+
+/* Which socket is one choice. */
+static int check_globals(const struct tr_invocation *invocation) {
+        if (!!invocation->path + invocation->is_user + invocation->is_system > 1)
+                return tr_report_usage(invocation, "-S, --user and --system exclude each other");
+        return 0;
+}
+
+/* Behind the last word of a line that is not finished. */
+static void tell_next(const struct reader *reader, unsigned int operands, bool options_are_over) {
+        const struct tr_syntax *syntax = &reader->invocation->command->syntax;
+        const char *operand = operands < TR_OPERANDS_MAX ? syntax->operands[operands] : NULL;
+
+        *reader->next = (struct tr_next){
+                .kind = operand              ? TR_NEXT_OPERAND
+                        : syntax->takes_args ? TR_NEXT_ARG
+                                             : TR_NEXT_NOTHING,
+                .may_be_option = !options_are_over,
+                .name = operand,
+                .operand = operands,
+        };
+}
+
+static int read_words(struct reader *reader) {
+        struct tr_invocation *invocation = reader->invocation;
         const struct tr_syntax *syntax = &invocation->command->syntax;
-        struct reader reader = { .invocation = invocation, .at = argv, .end = argv + argc, .chosen = ret_chosen };
         bool options_are_over = false;
         unsigned int operands = 0;
         int r = 0;
 
-        memset(ret_chosen, 0, syntax->chosen_size);
-        while (!r && reader.at < reader.end) {
-                const char *word = *reader.at;
+        while (!r && reader->at < reader->end) {
+                const char *word = *reader->at;
                 bool is_dashed = !options_are_over && is_option(word);
                 bool operands_are_over = operands == TR_OPERANDS_MAX || !syntax->operands[operands];
 
                 if (operands_are_over && syntax->takes_args && (!is_dashed || tr_argument_is_marked(word)))
-                        r = read_args(&reader);
+                        r = reader->next ? skip_args(reader) : read_args(reader);
                 else if (is_dashed)
-                        r = read_dashed(&reader, &options_are_over);
+                        r = read_dashed(reader, &options_are_over);
                 else if (operands_are_over)
                         r = tr_report_usage(invocation, "`%s` is one argument too many", word);
                 else
-                        invocation->words.operands[operands++] = *reader.at++;
+                        r = read_operand(reader, operands++);
         }
-        if (!r && operands < syntax->operands_min && !invocation->words.wants_help)
+        if (!r && reader->next)
+                tell_next(reader, operands, options_are_over);
+        else if (!r && operands < syntax->operands_min && !invocation->words.wants_help)
                 r = tr_report_usage(invocation, "%s is missing", syntax->operands[operands]);
-        return r;
+        return r ? r : check_globals(invocation);
+}
+
+int tr_words_read(struct tr_invocation *invocation, int argc, char **argv, void *ret_chosen) {
+        struct reader reader = { .invocation = invocation, .at = argv, .end = argv + argc, .chosen = ret_chosen };
+
+        memset(ret_chosen, 0, invocation->command->syntax.chosen_size);
+        if (invocation->command->syntax.takes_words) {
+                bool is_marked = argc && !strcmp(*argv, "--");
+
+                invocation->words.raw = argv + is_marked;
+                invocation->words.raw_count = argc - is_marked;
+                return check_globals(invocation);
+        }
+        return read_words(&reader);
+}
+
+int tr_words_read_unfinished(struct tr_invocation *invocation, int count, char **words, void *ret_chosen,
+                             struct tr_next *ret_next) {
+        struct reader reader = { .invocation = invocation, .at = words, .end = words + count, .next = ret_next };
+        int r = read_globals(&reader);
+
+        if (r)
+                return r == UNFINISHED ? 0 : r;
+        if (reader.at == reader.end) {
+                *ret_next = (struct tr_next){ .kind = TR_NEXT_COMMAND, .may_be_option = true };
+                return 0;
+        }
+        invocation->command = tr_command_find(*reader.at);
+        if (!invocation->command)
+                return tr_report_no_command(invocation, *reader.at);
+        reader.at++;
+        reader.chosen = ret_chosen;
+        memset(ret_chosen, 0, invocation->command->syntax.chosen_size);
+        r = read_words(&reader);
+        return r == UNFINISHED ? 0 : r;
 }
 
 void tr_words_deinit(struct tr_words *words) {

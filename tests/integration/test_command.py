@@ -111,14 +111,14 @@ class Sent(unittest.TestCase):
     def test_ls(self):
         rows = [{"handle": HANDLE_TEXT, "kind": "actor", "name": "left", "state": "idle", "mailbox": 0, "messages": 12, "heap": 1536,
                  "actor": "counter:Counter"},
-                {"handle": HANDLE_TEXT, "kind": "actor", "name": "x\x1b[2J", "published": "c.right", "state": "running", "mailbox": 65536,
+                {"handle": HANDLE_TEXT, "kind": "actor", "name": "x\x1b[2J\x9bm", "published": "c.right", "state": "running", "mailbox": 65536,
                  "messages": 1, "heap": 3 << 20, "actor": "counter:Counter"}]
         sent, out = self.sent("ls", answer=rows)
         self.assertEqual(sent, ["list", []])
         self.assertEqual(out.splitlines(), [
-            "HANDLE                                  KIND   NAME   PUBLISHED  STATE    MAILBOX  MESSAGES  HEAP  ACTOR",
-            f"{HANDLE_TEXT}  actor  left   -          idle           0        12  1.5K  counter:Counter",
-            f"{HANDLE_TEXT}  actor  x?[2J  c.right    running    65536         1  3.0M  counter:Counter"])
+            "HANDLE                                  KIND   NAME     PUBLISHED  STATE    MAILBOX  MESSAGES  HEAP  ACTOR",
+            f"{HANDLE_TEXT}  actor  left     -          idle           0        12  1.5K  counter:Counter",
+            f"{HANDLE_TEXT}  actor  x?[2J?m  c.right    running    65536         1  3.0M  counter:Counter"])
         sent, out = self.sent("ls", "actors", "-j", answer=rows)
         self.assertEqual(sent, ["list", [{"kind": "actor"}]])
         self.assertEqual(out.count("\n"), 1)
@@ -191,6 +191,19 @@ class Printed(unittest.TestCase):
         self.assertEqual(self.on_terminal("text", "-j", "ask", "x", "y"), '"text"\r\n')
         self.assertEqual(self.on_terminal(["text"], "ask", "x", "y"), '["text"]\r\n')
 
+    def test_errors_that_actors_choose_do_nothing_to_a_terminal(self):
+        """What is not a terminal gets them as they are."""
+        error = Error("fault", "a\x1b[2J\x9bm\nb\tc", "yes", traceback="x.lua:1\x07")
+        with answering(error) as server:
+            ours, theirs = pty.openpty()
+            done = subprocess.run(arguments("-S", server.socket, "ask", "x", "y"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=theirs, env=environment(), timeout=scripted.TIMEOUT_SECONDS)
+            os.close(theirs)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(os.read(ours, 4096).decode(), "troupe: ask: fault: a?[2J?m\r\nb\tc\r\nx.lua:1?\r\n")
+            os.close(ours)
+            self.assertEqual(troupe("-S", server.socket, "ask", "x", "y")[2], "troupe: ask: fault: a\x1b[2J\x9bm\nb\tc\nx.lua:1\x07\n")
+
     def test_colours_only_on_a_terminal_and_without_no_color(self):
         self.assertIn("\x1b[1mHANDLE", self.on_terminal([], "ls"))
         self.assertNotIn("\x1b", self.on_terminal([], "ls", NO_COLOR="1"))
@@ -240,6 +253,8 @@ class Errors(unittest.TestCase):
             code, _, err = troupe("--user", "ping", env=environment(XDG_RUNTIME_DIR=folder))
             self.assertEqual(code, 3)
             self.assertIn(f"{folder}/troupe/troupe.sock", err)
+            self.assertIn("/run/troupe/troupe.sock", troupe("--system", "ping", env=environment(TROUPE_SOCKET=path))[2] or
+                          "/run/troupe/troupe.sock: one answers on this machine")
             code, _, err = troupe("ping", "-S", "/" + "x" * 200)
             self.assertEqual(code, 3)
             self.assertIn("/xxx", err)
@@ -256,6 +271,16 @@ class Errors(unittest.TestCase):
             self.assertEqual(troupe("-S", server.socket, "ping", env={**user, "TROUPE_SOCKET": "/nonexistent"})[0], 0)
             self.assertEqual(troupe("ping", "-S", server.socket)[0], 0)
 
+    @unittest.skipIf(os.path.exists(f"/run/user/{os.getuid()}/troupe"), "a daemon of this user's own may be running")
+    def test_the_users_own_without_a_variable(self):
+        """As `trouped --user` has it: what a login makes; a relative directory does not count."""
+        own = f"/run/user/{os.getuid()}/troupe/troupe.sock"
+        said = f"troupe: ping: disconnected: no daemon answers at {own}: No such file or directory\n"
+        self.assertEqual(troupe("--user", "ping"), (3, "", said))
+        self.assertEqual(troupe("--user", "ping", env=environment(XDG_RUNTIME_DIR="run")), (3, "", said))
+        if not os.path.exists("/run/troupe/troupe.sock"):
+            self.assertIn(f"no daemon answers at {own} or /run/troupe/troupe.sock: ", troupe("ping")[2])
+
     def test_the_connection_breaks(self):
         def on(server, method, params, answer):
             server.connections[0].shutdown(2)
@@ -268,12 +293,53 @@ class Errors(unittest.TestCase):
             for words in (["ask", "x"], ["ask", "x", "y", "{a:1}"], ["ask", "x", "y", "99999999999999999999"], ["nothing"], [], ["ask", "--what"],
                           ["-t", "soon", "ping"], ["ls", "cats"], ["ask", "-P", 2, "x", "y"], ["send", "x", "y", "--lines", 1],
                           ["ask", "x", "y", "-P", 70000, "--lines"], ["spawn", "--if-absent", "a"], ["help", "nothing"],
+                          ["--user", "-S", server.socket, "ping"], ["--user", "ping", "--system"], ["ask", "x", "y", "-s"], ["-j", "--"],
                           ["ask", "x", "y", "--json", "/nonexistent"], ["send", "x", "y", "--lines", "--json-lines"]):
                 code, out, err = troupe("-S", server.socket, *words)
                 self.assertEqual((code, out), (2, ""), words)
                 self.assertRegex(err, r"\Atroupe: ")
-            self.assertIn("-s '{a:1}'", troupe("ask", "x", "y", "{a:1}")[2])
             self.assertTrue(server.told.empty())
+
+    def test_a_choice_that_is_none_says_which_there_are(self):
+        self.assertIn("`cats` is none of actors, pools, components\n", troupe("ls", "cats")[2])
+        self.assertIn("`cats` is none of lifecycle, refused, log, trace, task\n", troupe("events", "log", "cats")[2])
+
+    def test_an_argument_that_is_no_json_says_why_and_how_to_quote_it(self):
+        for text, why in [
+                ("{a:1}", "that is not JSON: string or '}' expected near 'a'"), ("[1,", "that is not JSON: "), ('"x', "that is not JSON: "),
+                ('{"a":1,"a":2}', "that is not JSON: duplicate object key near '"), ("[99999999999999999999]", "a number does not fit in 64 bits"),
+                ("-9223372036854775809", "a number does not fit in 64 bits"), ("1e999", "a number does not fit in 64 bits"),
+                ('{"$float":"big"}', "what stands behind $float is none of nan, inf and -inf"),
+                ('[{"$bin":"?"}]', "what stands behind $bin is not base64"),
+                ('{"$handle":"actor:5"}', "what stands behind $handle is not the text of one"),
+                ('{"$bin":5}', "what stands behind $bin, $float or $handle is no string")]:
+            code, out, err = troupe("ask", "x", "y", text)
+            self.assertEqual((code, out), (2, ""))
+            self.assertTrue(err.startswith(f"troupe: ask: {text}: {why}"), err)
+            self.assertTrue(err.splitlines()[0].endswith(f" (as a string: -s '{text}')"), err)
+            # the same where it comes from a file
+            code, out, err = troupe("ask", "x", "y", "--json", "-", input=text)
+            self.assertEqual((code, out), (2, ""))
+            self.assertTrue(err.startswith(f"troupe: ask: -: {why}"), err)
+            # or is a line
+            with answering() as server:
+                code, out, err = troupe("-S", server.socket, "ask", "x", "y", "--json-lines", input=f"[{text}]\n")
+            self.assertTrue(err.startswith(f"troupe: ask: bad-request: line 1: {why.split(' near')[0]}"), err)
+
+    def test_where_options_stand(self):
+        """The global ones too: on both sides of COMMAND, up to the first ARG or a `--`."""
+        def sent(*words):
+            with answering("x") as server:
+                code, out, err = troupe(*(server.socket if word == "SOCK" else word for word in words))
+                self.assertEqual((code, err), (0, ""))
+                return server.tell()[1], out
+        self.assertEqual(sent("-S", "SOCK", "ask", "t", "h"), (["t", "h", []], '"x"\n'))
+        self.assertEqual(sent("ask", "-S", "SOCK", "--raw", "t", "h"), (["t", "h", []], "x"))
+        self.assertEqual(sent("ask", "t", "-S", "SOCK", "h", "--raw", "a"), (["t", "h", ["a"]], "x"))
+        self.assertEqual(sent("ask", "t", "h", "-SSOCK".replace("SOCK", ""), "SOCK", "-5", "-j", "--raw"), (["t", "h", [-5, "-j", "--raw"]], '"x"\n'))
+        self.assertEqual(sent("-S", "SOCK", "--", "ask", "--", "-t", "-h", "--", "-s", "--"), (["-t", "-h", ["--", "--"]], '"x"\n'))
+        self.assertEqual(sent("-S", "SOCK", "ask", "t", "h", "--", "-s", "-s", "--raw"), (["t", "h", ["-s", "--raw"]], '"x"\n'))
+        self.assertEqual(sent("ask", "t", "h", "-S", "SOCK", "-t", "5s", "-j"), (["t", "h", []], '"x"\n'))
 
     def test_help_and_version_need_no_daemon(self):
         code, out, err = troupe("help")

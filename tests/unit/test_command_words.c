@@ -158,7 +158,6 @@ START_TEST(options_stand_between_the_operands_too) {
         ck_assert_uint_eq(chosen.size, 4096);
         ck_assert_uint_eq(chosen.time, 2000);
         ck_assert(invocation.json);
-        ck_assert_int_eq(invocation.where, TR_WHERE_PATH);
         ck_assert_str_eq(invocation.path, "/x");
         ck_assert_uint_eq(invocation.timeout_ms, 500);
         ck_assert_uint_eq(invocation.words.args_count, 0);
