@@ -57,6 +57,7 @@ const struct tr_command *tr_command_find(const char *name);
 void tr_help(const struct tr_command *command);
 
 extern const struct tr_command tr_cmd_ask;
+extern const struct tr_command tr_cmd_bench;
 extern const struct tr_command tr_cmd_done;
 extern const struct tr_command tr_cmd_events;
 extern const struct tr_command tr_cmd_find;
