@@ -58,6 +58,7 @@ void tr_help(const struct tr_command *command);
 
 extern const struct tr_command tr_cmd_ask;
 extern const struct tr_command tr_cmd_bench;
+extern const struct tr_command tr_cmd_complete;
 extern const struct tr_command tr_cmd_done;
 extern const struct tr_command tr_cmd_events;
 extern const struct tr_command tr_cmd_find;
