@@ -97,6 +97,7 @@ static void batch_expect(struct tr_batch *batch, struct tr_list *refused) {
                         batch->entries[kept++] = entry;
                         continue;
                 }
+                connection->flooding = true;
                 batch_refuse_ask_locked(batch, connection, message, &entry, failure);
                 tr_failure_unref(failure);
                 tr_list_unlink(&message->link);
@@ -145,6 +146,7 @@ static void batch_post(struct tr_batch *batch) {
                 enum tr_post post = batch->target->ops->post(batch->target, &batch->messages);
                 if (post == TR_POST_OK)
                         return;
+                batch->connection->flooding |= post == TR_POST_FULL;
                 struct tr_batch_entry *entry = &batch->entries[batch->count - list_count(&batch->messages)];
                 struct tr_failure *failure = tr_post_failure(post);
                 struct tr_failure *ask_failure = tr_target_refusal(batch->target, post);

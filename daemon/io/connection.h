@@ -65,6 +65,7 @@ struct tr_connection {
         bool paused;            /* not read from until its output is read */
         bool retained; /* what is kept of the input may hold whole frames: it stopped there when it was paused */
         bool bad;      /* what comes is no frames: it is read and thrown away */
+        bool flooding; /* of what was read last, something was refused for want of room */
         bool answered; /* the loop wrote to its output in this round */
         uint32_t refs_ahead; /* references that were taken for requests to come */
         bool lone;     /* the last piece was one frame: its peer asks, and waits for the answer (receive.c) */

@@ -44,8 +44,8 @@ static ssize_t receive(int fd, int flags, uint8_t *to, size_t bytes) {
         return received < 0 ? -errno : received;
 }
 
-ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, struct tr_piece *piece, uint8_t **ret_data,
-                      size_t *ret_bytes) {
+ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, size_t most, struct tr_piece *piece,
+                      uint8_t **ret_data, size_t *ret_bytes) {
         const int flags = peek ? MSG_PEEK : 0;
         ssize_t received;
         uint8_t *data;
@@ -53,7 +53,7 @@ ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, struct tr_piece
                 data = piece->data;
                 if (input->bytes)
                         memcpy(data, input->data, input->bytes);
-                received = receive(fd, flags, data + input->bytes, TR_PIECE_BYTES);
+                received = receive(fd, flags, data + input->bytes, most);
         } else {
                 /* Doubled, so that a large frame is moved a few times only. */
                 if (input->room - input->bytes < TR_PIECE_BYTES / 4) {
@@ -63,7 +63,7 @@ ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, struct tr_piece
                 }
                 size_t room = input->room - input->bytes;
                 data = input->data;
-                received = receive(fd, flags, data + input->bytes, room < TR_PIECE_BYTES ? room : TR_PIECE_BYTES);
+                received = receive(fd, flags, data + input->bytes, room < most ? room : most);
         }
         if (received < 0)
                 return received;

@@ -36,9 +36,10 @@ void tr_input_deinit(struct tr_input *input);
 /*
  * Reads once. *ret_data is what was kept and what came, in the piece or in the input's own buffer, until
  * tr_input_keep(). Answers what recv() answers; negative errno on failure, and nothing has changed then.
+ * At most `most` bytes are read, and no more than TR_PIECE_BYTES.
  * `peek` leaves what came in the socket; tr_input_take_peeked() has to follow before it is read again.
  */
-TR_MUST_CHECK ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, struct tr_piece *piece,
+TR_MUST_CHECK ssize_t tr_input_read(struct tr_input *input, int fd, bool peek, size_t most, struct tr_piece *piece,
                                     uint8_t **ret_data, size_t *ret_bytes);
 /* Keeps the rest of what tr_input_read() answered, and nothing else. 0 or -ENOMEM, and it is lost. */
 TR_MUST_CHECK int tr_input_keep(struct tr_input *input, const uint8_t *rest, size_t bytes);

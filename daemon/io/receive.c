@@ -23,6 +23,9 @@
 #include "daemon/io/dispatch.h"
 #include "daemon/io/server_internal.h"
 
+/* What is read at once from a connection of which something was refused just now: whoever floods a full mailbox has each
+ * message answered, and others wait for less of that. */
+#define FLOODING_BYTES ((size_t)4 << 10)
 /* What is peeked at is copied twice; a larger frame than this costs more to copy than the wake that it would save. */
 #define LONE_BYTES ((size_t)4 << 10)
 
@@ -103,7 +106,9 @@ static void receive(struct tr_connection *connection) {
         uint8_t *data;
         size_t bytes;
         bool peek = connection->lone && !tr_loop_has_more(connection->server->loop);
-        ssize_t received = tr_input_read(&connection->input, connection->fd, peek, piece, &data, &bytes);
+        size_t most = connection->flooding ? FLOODING_BYTES : TR_PIECE_BYTES;
+        connection->flooding = false;
+        ssize_t received = tr_input_read(&connection->input, connection->fd, peek, most, piece, &data, &bytes);
         if (received == -EAGAIN)
                 return;
         if (received == -ENOMEM)
