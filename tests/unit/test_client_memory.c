@@ -176,6 +176,7 @@ END_TEST
 struct asks {
         struct troupe_asked *at[3];
         int count;
+        int cancelled;
 };
 
 static void keep_ask(struct troupe *troupe, const char *handler, const struct troupe_value *args,
@@ -240,6 +241,64 @@ START_TEST(no_ask_is_lost) {
                 peer_close(&peer);
         } while (failing_hit());
         ck_assert_int_gt(n, 4);
+        peer_deinit(&peer);
+}
+END_TEST
+
+static void keep_call(struct troupe *troupe, const char *operation, const struct troupe_value *input,
+                      const struct troupe_value *context, struct troupe_asked *asked, void *userdata) {
+        keep_ask(troupe, operation, input, asked, userdata);
+}
+
+static void count_cancelled(struct troupe *troupe, struct troupe_asked *asked, void *userdata) {
+        struct asks *asks = userdata;
+
+        asks->cancelled += asked == asks->at[1];
+}
+
+START_TEST(no_call_is_lost) {
+        static const char *const operations[] = { "make", NULL };
+        const struct troupe_serve_options serve = { .size = sizeof(serve),
+                                                    .operations = operations,
+                                                    .on_cancelled = count_cancelled };
+        struct peer peer;
+        struct troupe *t;
+        long n = 0;
+
+        peer_init(&peer, 64);
+        do {
+                struct asks asks = { .count = 0 };
+                int serving, waited = 0, failed = 0;
+
+                t = peer_connect(&peer, 0, "{}");
+                peer_answer(&peer, 1, "null", "{}");
+                failing_arm(++n);
+                serving = troupe_serve(t, "thumbs", &serve, keep_call, &asks, NULL);
+                failing_arm(0);
+                ck_assert_int_eq(serving, failing_hit() ? -ENOMEM : 0);
+                if (!serving) {
+                        for (int i = 1; i <= 3; i++)
+                                peer_request(&peer, i, "call", "[\"make\", 1, {\"component\":\"thumbs\"}]");
+                        peer_notify(&peer, "cancel", "[2]");
+                        peer_answer(&peer, 2, "null", "null");
+                        failing_arm(n);
+                        /* while this waits they are kept */
+                        waited = troupe_call(t, "clocks", "now", NULL, NULL, "{ss}", "zone", "UTC");
+                        while (troupe_process(t, POLLIN) == -ENOMEM)
+                                ;
+                        failed = reply_all(&asks);
+                        while (troupe_withdraw_async(t, "thumbs", NULL, NULL, NULL) == -ENOMEM)
+                                failed++;
+                        failing_arm(0);
+                        ck_assert_int_eq(asks.count, 3);
+                        ck_assert_int_eq(asks.cancelled, 1);
+                        ck_assert_int_ge(failed, 0);
+                        ck_assert(waited == 0 || waited == -ENOMEM);
+                }
+                troupe_free(t);
+                peer_close(&peer);
+        } while (failing_hit());
+        ck_assert_int_gt(n, 6);
         peer_deinit(&peer);
 }
 END_TEST
@@ -341,4 +400,4 @@ START_TEST(what_was_agreed_on_is_restored_all_the_same) {
 END_TEST
 
 suite_main("client_memory", connecting, packing_and_printing, a_call_that_waits, callbacks_run_once_all_the_same,
-           no_event_is_lost, no_ask_is_lost, what_was_agreed_on_is_restored_all_the_same);
+           no_event_is_lost, no_ask_is_lost, no_call_is_lost, what_was_agreed_on_is_restored_all_the_same);
