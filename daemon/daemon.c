@@ -22,6 +22,7 @@
 #include "daemon/io/server.h"
 #include "daemon/io/signals.h"
 #include "daemon/io/systemd.h"
+#include "daemon/pools.h"
 #include "daemon/supervisor.h"
 
 struct tr_daemon {
@@ -205,6 +206,7 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
 
 int tr_daemon_run(struct tr_daemon *daemon) {
         watchdog_feed(daemon);
+        tr_pools_start(daemon->host.system, &daemon->options.settings->pools);
         tr_supervisor_start(daemon->supervisor);
         return tr_error_fold(tr_loop_run(daemon->host.loop));
 }

@@ -134,6 +134,7 @@ static struct tr_system_limits system_limits(const struct tr_settings_limits *li
                 .mailbox = (uint32_t)limits->mailbox,
                 .mailbox_bytes = limits->mailbox_bytes,
                 .async = (uint32_t)limits->async,
+                .queue = (uint32_t)limits->queue,
                 .memory_bytes = limits->memory_bytes,
                 .slow_ns = limits->slow_ms * TR_NS_PER_MS,
                 .grace_ns = grace_ns,

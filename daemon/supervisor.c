@@ -150,8 +150,8 @@ static struct tr_message *child_message(struct child *child, enum tr_message_kin
         const struct tr_settings_actor *settings = child->settings;
         bool is_init = kind == TR_MESSAGE_INIT;
         struct tr_message *message =
-                tr_message_new(kind, is_init ? "init" : "", is_init ? 4 : 0, settings->args,
-                               is_init ? settings->args_bytes : 0, is_init ? settings->args_count : 0);
+                tr_message_new(kind, is_init ? "init" : "", is_init ? 4 : 0, settings->args.data,
+                               is_init ? settings->args.bytes : 0, is_init ? settings->args.count : 0);
 
         if (!message)
                 return NULL;

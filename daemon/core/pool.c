@@ -10,17 +10,16 @@
  */
 #include "daemon/core/pool.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/cpu.h"
 #include "daemon/core/actor.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
 
-#define QUEUE_DEFAULT 65536
 #define QUEUE_BYTES_DEFAULT (UINT64_C(64) << 20)
 #define BACKOFF_MIN_NS (200 * TR_NS_PER_MS)
 #define BACKOFF_MAX_NS (10 * TR_NS_PER_S)
@@ -58,13 +57,11 @@ bool tr_pool_backoff_is_valid(const struct tr_pool_options *options) {
         return backoff_max_ns(options) >= backoff_min_ns(options);
 }
 
-/* The CPUs that this process may use. (A quota of its control group says for how long, not how many: see sched(7).) */
-static uint32_t count_cpus(void) {
-        cpu_set_t set;
-        if (sched_getaffinity(0, sizeof(set), &set) != 0)
+static uint32_t default_workers(void) {
+        uint32_t cpus = tr_cpu_count();
+        if (cpus == 0)
                 return TR_POOL_WORKERS_UNKNOWN;
-        uint32_t count = (uint32_t)CPU_COUNT(&set);
-        return count < TR_POOL_WORKERS_MAX ? count : TR_POOL_WORKERS_MAX;
+        return cpus < TR_POOL_WORKERS_MAX ? cpus : TR_POOL_WORKERS_MAX;
 }
 
 static void pool_free(struct tr_target *target) {
@@ -77,7 +74,7 @@ static void pool_free(struct tr_target *target) {
 }
 
 static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_options *options) {
-        uint32_t workers = options->workers ? options->workers : count_cpus();
+        uint32_t workers = options->workers ? options->workers : default_workers();
         struct tr_pool *pool = calloc(1, sizeof(*pool) + workers * sizeof(pool->slots[0]));
         uint8_t *args = malloc(options->args_bytes + 1);
         if (!pool || !args || tr_target_init(&pool->target, &tr_pool_target_ops, system, options->owner_uid, options->name,
@@ -90,7 +87,7 @@ static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_o
                 memcpy(args, options->args, options->args_bytes);
         pool->routing = options->routing;
         pool->workers = workers;
-        pool->queue_max = options->queue ? options->queue : QUEUE_DEFAULT;
+        pool->queue_max = options->queue ? options->queue : system->limits.queue;
         pool->queue_bytes_max = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES_DEFAULT;
         pool->heap_bytes = options->heap_bytes;
         pool->mailbox = options->mailbox;

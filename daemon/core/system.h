@@ -36,6 +36,7 @@ struct tr_system_limits {
         uint32_t mailbox;
         uint64_t mailbox_bytes;
         uint32_t async;
+        uint32_t queue; /* of a pool */
         uint64_t memory_bytes; /* of all heaps together; 0: no bound */
         uint64_t slow_ns; /* a handler that runs longer is reported; 0: never */
         uint64_t grace_ns;

@@ -24,6 +24,7 @@ static const char *const allow_choices[] = { "files", "commands", "native", NULL
 static const char *const restart_choices[] = { "never", "on-fault", "always", NULL };
 static const char *const level_choices[] = { "error", "warning", "info", "debug", NULL };
 static const char *const format_choices[] = { "auto", "text", "json", "journal", NULL };
+/* As enum tr_routing. */
 static const char *const routing_choices[] = { "round-robin", "smallest-mailbox", "random", "shared", NULL };
 static const char *const role_choices[] = { "call", "serve", "spawn", "operate", NULL };
 
@@ -38,7 +39,7 @@ static const struct tr_key socket_keys[] = {
 
 static const struct tr_key actor_keys[] = {
         { "actor", tr_read_actor, ACTOR_AT(actor), .flags = TR_KEY_REQUIRED },
-        { "args", tr_read_args, 0 },
+        { "args", tr_read_args, ACTOR_AT(args) },
         { "name", tr_read_text, ACTOR_AT(name), .min = 1, .max = TR_NAME_MAX },
         { "publish", tr_read_name, ACTOR_AT(publish) },
         { "heap", tr_read_size, ACTOR_AT(heap_bytes), .min = TR_HEAP_MIN, .max = SIZE_MAX_BYTES },
@@ -49,27 +50,29 @@ static const struct tr_key actor_keys[] = {
         { NULL },
 };
 
+#define POOL_AT(field) offsetof(struct tr_settings_pool, field)
+
 static const struct tr_key backoff_keys[] = {
-        { "min", tr_read_duration, TR_KEY_UNKEPT, .min = 1, .max = YEAR_MS },
-        { "max", tr_read_duration, TR_KEY_UNKEPT, .min = 1, .max = YEAR_MS },
-        { "reset", tr_read_duration, TR_KEY_UNKEPT, .min = 1, .max = YEAR_MS },
+        { "min", tr_read_duration, POOL_AT(backoff_min_ms), .min = 1, .max = YEAR_MS },
+        { "max", tr_read_duration, POOL_AT(backoff_max_ms), .min = 1, .max = YEAR_MS },
+        { "reset", tr_read_duration, POOL_AT(backoff_reset_ms), .min = 1, .max = YEAR_MS },
         { NULL },
 };
 
 static const struct tr_key pool_keys[] = {
-        { "name", tr_read_name, TR_KEY_UNKEPT, .flags = TR_KEY_REQUIRED },
-        { "actor", tr_read_actor, TR_KEY_UNKEPT, .flags = TR_KEY_REQUIRED },
-        { "args", tr_read_args, TR_KEY_UNKEPT },
-        { "workers", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = 1024 },
-        { "routing", tr_read_choice, TR_KEY_UNKEPT, .choices = routing_choices },
-        { "queue", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = COUNT_MAX },
-        { "heap", tr_read_size, TR_KEY_UNKEPT, .min = TR_HEAP_MIN, .max = SIZE_MAX_BYTES },
-        { "mailbox", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = COUNT_MAX },
-        { "mailbox_bytes", tr_read_size, TR_KEY_UNKEPT, .min = 1, .max = SIZE_MAX_BYTES },
-        { "async", tr_read_count, TR_KEY_UNKEPT, .min = 1, .max = COUNT_MAX },
-        { "backoff", tr_read_object, TR_KEY_UNKEPT, .keys = backoff_keys },
-        { "detach", tr_read_bool, TR_KEY_UNKEPT },
-        { "publish", tr_read_name, TR_KEY_UNKEPT },
+        { "name", tr_read_name, POOL_AT(name), .flags = TR_KEY_REQUIRED },
+        { "actor", tr_read_actor, POOL_AT(actor), .flags = TR_KEY_REQUIRED },
+        { "args", tr_read_args, POOL_AT(args) },
+        { "workers", tr_read_count, POOL_AT(workers), .min = 1, .max = 1024 },
+        { "routing", tr_read_choice, POOL_AT(routing), .choices = routing_choices },
+        { "queue", tr_read_count, POOL_AT(queue), .min = 1, .max = COUNT_MAX },
+        { "heap", tr_read_size, POOL_AT(heap_bytes), .min = TR_HEAP_MIN, .max = SIZE_MAX_BYTES },
+        { "mailbox", tr_read_count, POOL_AT(mailbox), .min = 1, .max = COUNT_MAX },
+        { "mailbox_bytes", tr_read_size, POOL_AT(mailbox_bytes), .min = 1, .max = SIZE_MAX_BYTES },
+        { "async", tr_read_count, POOL_AT(async), .min = 1, .max = COUNT_MAX },
+        { "backoff", tr_read_object, 0, .keys = backoff_keys },
+        { "detach", tr_read_bool, TR_KEY_UNKEPT }, /* it always is */
+        { "publish", tr_read_name, POOL_AT(publish) },
         { NULL },
 };
 
@@ -101,7 +104,7 @@ static const struct tr_key limits_keys[] = {
         { "mailbox_bytes", tr_read_size, AT(limits.mailbox_bytes), .min = 1, .max = SIZE_MAX_BYTES },
         { "async", tr_read_count, AT(limits.async), .min = 1, .max = COUNT_MAX },
         { "nesting", tr_read_count, AT(limits.nesting), .min = 1, .max = TR_NESTING_MAX },
-        { "queue", tr_read_count, AT(limits.queue), .flags = TR_KEY_UNBUILT, .min = 1, .max = COUNT_MAX },
+        { "queue", tr_read_count, AT(limits.queue), .min = 1, .max = COUNT_MAX },
         { "slow", tr_read_duration, AT(limits.slow_ms), .min = 1, .max = YEAR_MS },
         { "memory", tr_read_size, AT(limits.memory_bytes), .flags = TR_KEY_NULLABLE, .min = 1, .max = SIZE_MAX_BYTES },
         { NULL },
@@ -135,7 +138,7 @@ const struct tr_key tr_settings_keys[] = {
         { "path", tr_read_paths, AT(path) },
         { "allow", tr_read_choices, AT(allow), .choices = allow_choices },
         { "actors", tr_read_actors, AT(actors), .keys = actor_keys },
-        { "pools", tr_read_objects, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT, .keys = pool_keys },
+        { "pools", tr_read_pools, AT(pools), .keys = pool_keys },
         { "components", tr_read_components, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT },
         { "access", tr_read_access, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT, .keys = access_keys },
         { "store", tr_read_object, 0, .keys = store_keys },

@@ -9,7 +9,9 @@ extern const struct tr_key tr_settings_keys[];
 
 /* `actors`: a list into a struct tr_settings_actors. */
 tr_read_fn tr_read_actors;
-/* `args` of an actor; the "field" is the whole struct tr_settings_actor. */
+/* `pools`: a list into a struct tr_settings_pools. */
+tr_read_fn tr_read_pools;
+/* `args`: a list of any values, into a struct tr_settings_args. */
 tr_read_fn tr_read_args;
 /* `components`: folders, files or manifests. */
 tr_read_fn tr_read_components;
@@ -20,5 +22,7 @@ tr_read_fn tr_read_patterns;
 
 struct tr_settings_actors;
 void tr_settings_actors_deinit(struct tr_settings_actors *actors);
+struct tr_settings_pools;
+void tr_settings_pools_deinit(struct tr_settings_pools *pools);
 
 #endif

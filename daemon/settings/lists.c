@@ -12,7 +12,7 @@ static void actor_deinit(struct tr_settings_actor *actor) {
         free(actor->actor);
         free(actor->name);
         free(actor->publish);
-        free(actor->args);
+        free(actor->args.data);
 }
 
 void tr_settings_actors_deinit(struct tr_settings_actors *actors) {
@@ -20,6 +20,34 @@ void tr_settings_actors_deinit(struct tr_settings_actors *actors) {
                 actor_deinit(&actors->list[i]);
         free(actors->list);
         *actors = (struct tr_settings_actors){ 0 };
+}
+
+static void pool_deinit(struct tr_settings_pool *pool) {
+        free(pool->name);
+        free(pool->actor);
+        free(pool->publish);
+        free(pool->args.data);
+}
+
+void tr_settings_pools_deinit(struct tr_settings_pools *pools) {
+        for (size_t i = 0; i < pools->count; i++)
+                pool_deinit(&pools->list[i]);
+        free(pools->list);
+        *pools = (struct tr_settings_pools){ 0 };
+}
+
+/* Room for the elements of a list; NULL where it is none, or memory is short, which is said. */
+static void *new_list(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, size_t element_size) {
+        void *list;
+
+        if (!json_is_array(value)) {
+                tr_reader_problem(reader, place, "must be a list");
+                return NULL;
+        }
+        list = calloc(json_array_size(value) + 1, element_size);
+        if (!list)
+                tr_reader_no_memory(reader);
+        return list;
 }
 
 /* Two that want one name would take turns at failing. */
@@ -35,19 +63,12 @@ static void check_publish(struct tr_json_reader *reader, const struct tr_place *
 
 void tr_read_actors(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
                     const struct tr_key *key, void *field) {
-        struct tr_settings_actors actors = { 0 };
+        struct tr_settings_actors actors = { .list = new_list(reader, place, value, sizeof(*actors.list)) };
         json_t *element;
         size_t i;
 
-        if (!json_is_array(value)) {
-                tr_reader_problem(reader, place, "must be a list");
+        if (!actors.list)
                 return;
-        }
-        actors.list = calloc(json_array_size(value) + 1, sizeof(*actors.list));
-        if (!actors.list) {
-                tr_reader_no_memory(reader);
-                return;
-        }
         json_array_foreach(value, i, element) {
                 struct tr_place inner = { .parent = place, .index = i };
 
@@ -61,9 +82,47 @@ void tr_read_actors(struct tr_json_reader *reader, const struct tr_place *place,
         *(struct tr_settings_actors *)field = actors;
 }
 
+static const char *pool_name(const struct tr_settings_pool *pool) {
+        return pool->publish ? pool->publish : pool->name;
+}
+
+static void check_pool(struct tr_json_reader *reader, const struct tr_place *place, const struct tr_settings_pools *pools) {
+        const struct tr_settings_pool *last = &pools->list[pools->count - 1];
+        const char *name = pool_name(last);
+        struct tr_place inner = { .parent = place, .key = last->publish ? "publish" : "name" };
+
+        for (size_t i = 0; name && i + 1 < pools->count; i++)
+                if (pool_name(&pools->list[i]) && strcmp(pool_name(&pools->list[i]), name) == 0)
+                        tr_reader_problem(reader, &inner, "is the name of pools[%zu] already", i);
+        if (last->backoff_min_ms && last->backoff_max_ms && last->backoff_max_ms < last->backoff_min_ms) {
+                inner.key = "backoff";
+                tr_reader_problem(reader, &inner, "has a max that is less than its min");
+        }
+}
+
+void tr_read_pools(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
+                   void *field) {
+        struct tr_settings_pools pools = { .list = new_list(reader, place, value, sizeof(*pools.list)) };
+        json_t *element;
+        size_t i;
+
+        if (!pools.list)
+                return;
+        json_array_foreach(value, i, element) {
+                struct tr_place inner = { .parent = place, .index = i };
+
+                pools.list[i].line = tr_place_line(&inner, reader->text, reader->len);
+                pools.count++;
+                tr_read_keys(reader, &inner, element, key->keys, &pools.list[i]);
+                check_pool(reader, &inner, &pools);
+        }
+        tr_settings_pools_deinit(field);
+        *(struct tr_settings_pools *)field = pools;
+}
+
 void tr_read_args(struct tr_json_reader *reader, const struct tr_place *place, json_t *value, const struct tr_key *key,
-                  void *structure) {
-        struct tr_settings_actor *actor = structure;
+                  void *field) {
+        struct tr_settings_args *args = field;
         struct tr_writer writer = TR_WRITER_INIT;
         json_t *element;
         size_t i;
@@ -80,10 +139,10 @@ void tr_read_args(struct tr_json_reader *reader, const struct tr_place *place, j
         }
         if (tr_writer_error(&writer) < 0) {
                 tr_reader_no_memory(reader);
-        } else if (actor) {
-                free(actor->args);
-                actor->args = tr_writer_steal(&writer, &actor->args_bytes);
-                actor->args_count = (uint32_t)json_array_size(value);
+        } else if (args) {
+                free(args->data);
+                args->data = tr_writer_steal(&writer, &args->bytes);
+                args->count = (uint32_t)json_array_size(value);
         }
         tr_writer_deinit(&writer);
 }

@@ -209,5 +209,6 @@ void tr_settings_free(struct tr_settings *settings) {
                 free(*at);
         free(settings->path);
         tr_settings_actors_deinit(&settings->actors);
+        tr_settings_pools_deinit(&settings->pools);
         free(settings);
 }

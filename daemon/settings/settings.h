@@ -29,6 +29,13 @@ enum tr_restart {
         TR_RESTART_ALWAYS,
 };
 
+/* Values as MessagePack, one behind another. */
+struct tr_settings_args {
+        uint8_t *data;
+        size_t bytes;
+        uint32_t count;
+};
+
 /* An entry of `actors`. Numbers that are 0 were not given. */
 struct tr_settings_actor {
         char *actor;
@@ -39,15 +46,36 @@ struct tr_settings_actor {
         uint64_t mailbox_bytes;
         uint64_t async;
         uint64_t restart; /* enum tr_restart */
-        /* args as MessagePack, one value behind another */
-        uint8_t *args;
-        size_t args_bytes;
-        uint32_t args_count;
+        struct tr_settings_args args;
         int line; /* where it stands in the file, for the log */
 };
 
 struct tr_settings_actors {
         struct tr_settings_actor *list;
+        size_t count;
+};
+
+/* An entry of `pools`. Numbers that are 0 were not given. */
+struct tr_settings_pool {
+        char *name;
+        char *actor;
+        char *publish; /* NULL: the name */
+        struct tr_settings_args args;
+        uint64_t workers;
+        uint64_t routing; /* as enum tr_routing */
+        uint64_t queue;
+        uint64_t heap_bytes;
+        uint64_t mailbox;
+        uint64_t mailbox_bytes;
+        uint64_t async;
+        uint64_t backoff_min_ms;
+        uint64_t backoff_max_ms;
+        uint64_t backoff_reset_ms;
+        int line;
+};
+
+struct tr_settings_pools {
+        struct tr_settings_pool *list;
         size_t count;
 };
 
@@ -81,6 +109,7 @@ struct tr_settings {
         uint64_t allow;        /* enum tr_settings_allow, one bit each */
         bool has_allow;        /* it was configured */
         struct tr_settings_actors actors;
+        struct tr_settings_pools pools;
         struct tr_settings_limits limits;
         uint64_t log_level;  /* enum tr_log_level */
         uint64_t log_format; /* enum tr_log_format */

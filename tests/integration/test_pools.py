@@ -258,5 +258,24 @@ class Pools(unittest.TestCase):
         troupe("done", handle)
 
 
+class ConfiguredPools(unittest.TestCase):
+    def test_they_run_and_go_on_trying(self):
+        pools = [{"name": "adders", "actor": "worker", "args": [7], "workers": 2, "routing": "shared"},
+                 {"name": "broken", "actor": "broken", "workers": 1, "backoff": {"min": "1ms", "max": "2ms"}}]
+        with harness.Daemon(files=FILES, config={"pools": pools}) as daemon, harness.Client(daemon.socket) as client:
+            self.assertEqual(8, client.request("ask", "adders", "add", [1]))
+            self.assertEqual("daemon", client.request("info", "adders")["session"])
+            while client.request("info", "broken")["restarts"] < 12:
+                pass
+            self.assertEqual("starting", client.request("info", "broken")["state"])
+
+    def test_the_name_of_a_pool_is_an_actors_already(self):
+        actors = [{"actor": "worker", "publish": "adders"}]
+        pools = [{"name": "adders", "actor": "worker"}]
+        with harness.Daemon(files=FILES, config={"pools": pools, "actors": actors}) as daemon:
+            daemon.wait_until_up()
+            self.assertIn("the name adders is published already", daemon.log())
+
+
 if __name__ == "__main__":
     unittest.main()

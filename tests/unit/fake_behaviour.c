@@ -253,6 +253,7 @@ void fake_system_init(struct fake_system *fake, uint32_t actors_max) {
                 .mailbox = 65536,
                 .mailbox_bytes = 64 << 20,
                 .async = 1024,
+                .queue = 65536,
                 .grace_ns = TR_NEVER,
         };
         const struct tr_system_hooks hooks = {

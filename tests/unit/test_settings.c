@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/core/pool.h"
 #include "daemon/settings/settings.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/suite.h"
@@ -185,7 +186,41 @@ START_TEST(every_key_is_read) {
         ck_assert(settings->has_log_format);
         ck_assert_uint_eq(settings->grace_ms, 3600000);
         tr_settings_free(settings);
-        assert_said(&notes, ":6: limits.queue: without effect in this version\n");
+        ck_assert_uint_eq(notes.count, 0);
+}
+END_TEST
+
+START_TEST(pools_are_read) {
+        static const uint8_t args[] = { 0x01, 0xa1, 'x' };
+        struct tr_settings *settings =
+                load("{\"pools\": [{\"name\": \"p\", \"actor\": \"a:B\", \"args\": [1, \"x\"], \"workers\": 8,\n"
+                     "  \"routing\": \"shared\", \"queue\": 5, \"heap\": \"1M\", \"mailbox\": 3, \"mailbox_bytes\": 4,\n"
+                     "  \"async\": 2, \"backoff\": {\"min\": 1, \"max\": \"1s\", \"reset\": \"1m\"}, \"publish\": \"q\"},\n"
+                     " {\"name\": \"r\", \"actor\": \"c\"}]}");
+        const struct tr_settings_pool *first = &settings->pools.list[0], *second = &settings->pools.list[1];
+
+        ck_assert_uint_eq(settings->pools.count, 2);
+        ck_assert_str_eq(first->name, "p");
+        ck_assert_str_eq(first->actor, "a:B");
+        ck_assert_str_eq(first->publish, "q");
+        ck_assert_uint_eq(first->args.count, 2);
+        ck_assert_uint_eq(first->args.bytes, sizeof(args));
+        ck_assert_mem_eq(first->args.data, args, sizeof(args));
+        ck_assert_uint_eq(first->workers, 8);
+        ck_assert_uint_eq(first->routing, TR_ROUTING_SHARED);
+        ck_assert_uint_eq(first->queue, 5);
+        ck_assert_uint_eq(first->heap_bytes, 1 << 20);
+        ck_assert_uint_eq(first->mailbox, 3);
+        ck_assert_uint_eq(first->mailbox_bytes, 4);
+        ck_assert_uint_eq(first->async, 2);
+        ck_assert_uint_eq(first->backoff_min_ms, 1);
+        ck_assert_uint_eq(first->backoff_max_ms, 1000);
+        ck_assert_uint_eq(first->backoff_reset_ms, 60000);
+        ck_assert_str_eq(second->name, "r");
+        ck_assert_uint_eq(second->routing, TR_ROUTING_ROUND_ROBIN);
+        ck_assert_uint_eq(second->workers + second->queue + second->backoff_min_ms, 0);
+        ck_assert_int_eq(second->line, 4);
+        tr_settings_free(settings);
 }
 END_TEST
 
@@ -207,7 +242,7 @@ START_TEST(actors_are_read) {
         ck_assert_ptr_null(first->publish);
         ck_assert_uint_eq(first->heap_bytes + first->mailbox + first->mailbox_bytes + first->async, 0);
         ck_assert_uint_eq(first->restart, TR_RESTART_ON_FAULT);
-        ck_assert_uint_eq(first->args_count, 0);
+        ck_assert_uint_eq(first->args.count, 0);
         ck_assert_int_eq(first->line, 2);
         ck_assert_str_eq(second->actor, "shop.till:Till");
         ck_assert_str_eq(second->name, "the till");
@@ -218,9 +253,9 @@ START_TEST(actors_are_read) {
         ck_assert_uint_eq(second->async, 7);
         ck_assert_uint_eq(second->restart, TR_RESTART_ALWAYS);
         ck_assert_int_eq(second->line, 3);
-        ck_assert_uint_eq(second->args_count, 6);
-        ck_assert_uint_eq(second->args_bytes, sizeof(args));
-        ck_assert_mem_eq(second->args, args, sizeof(args));
+        ck_assert_uint_eq(second->args.count, 6);
+        ck_assert_uint_eq(second->args.bytes, sizeof(args));
+        ck_assert_mem_eq(second->args.data, args, sizeof(args));
         tr_settings_free(settings);
 }
 END_TEST
@@ -395,6 +430,10 @@ static const char *const mistakes[][2] = {
         { "{\"actors\": [{\"actor\": \"a\",\n\"heap\": \"2G\"}]}", ":2: actors[0].heap: is above limits.heap_max\n" },
         /* features to come: their form is checked */
         { "{\"pools\": [{\"name\": \"p\"}]}", ":1: pools[0].actor: is missing\n" },
+        { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\"}, {\"name\": \"q\", \"publish\": \"p\", \"actor\": \"a\"}]}",
+          ":1: pools[1].publish: is the name of pools[0] already\n" },
+        { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"backoff\": {\"min\": 2, \"max\": 1}}]}",
+          ":1: pools[0].backoff: has a max that is less than its min\n" },
         { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"workers\": 0}]}",
           ":1: pools[0].workers: must be a whole number from 1 to 1024\n" },
         { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"routing\": \"x\"}]}",
@@ -461,14 +500,12 @@ START_TEST(what_is_not_built_yet_is_told) {
                 " \"store\": {\"path\": \"x.db\"}, \"trace\": {\"file\": \"t\"},\n"
                 " \"metrics\": {\"path\": \"m\",\n"
                 "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"queue\": 5}}"));
-        assert_said(&notes, ":1: pools: without effect in this version\n"
-                            ":6: access: without effect in this version\n"
+        assert_said(&notes, ":6: access: without effect in this version\n"
                             ":8: store.path: without effect in this version\n"
                             ":8: trace.file: without effect in this version\n"
                             ":9: metrics.path: without effect in this version\n"
                             ":10: metrics.mode: without effect in this version\n"
-                            ":10: metrics.group: without effect in this version\n"
-                            ":10: limits.queue: without effect in this version\n");
+                            ":10: metrics.group: without effect in this version\n");
 }
 END_TEST
 
@@ -511,6 +548,7 @@ int main(void) {
         tcase_add_test(tests, the_defaults_are_a_configuration);
         tcase_add_test(tests, every_key_is_read);
         tcase_add_test(tests, actors_are_read);
+        tcase_add_test(tests, pools_are_read);
         tcase_add_test(tests, relative_paths_start_at_the_files_folder);
         tcase_add_test(tests, a_users_own_places);
         tcase_add_test(tests, a_users_own_file_is_found);
