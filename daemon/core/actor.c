@@ -353,8 +353,10 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         /* Before anybody is answered: who hears of the end may start another one under the name at once. */
         tr_registry_withdraw(&system->registry, &actor->target);
         tr_system_release_actor(system, actor->target.owner_uid);
+        bool left_slot = actor->slot && tr_slot_left(actor->slot, actor, take_failure, &left);
         actor_flush(actor);
         actor_reject_list(actor, &in_hand, owed);
+        actor_reject_list(actor, &left, owed);
         actor_reject_list(actor, &queue, owed);
         struct tr_message *init = tr_actor_take_init(actor);
         if (init && tr_message_reject(init, owed, owed->ran) && init->asker)
@@ -365,10 +367,8 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         if (actor->opened)
                 actor_announce(actor, actor_end_event(take_failure), take_failure);
         tr_target_end(&actor->target, take_failure);
-        if (actor->slot) {
-                tr_slot_left(actor->slot, actor, take_failure, &left);
-                actor_reject_list(actor, &left, owed);
-        }
+        if (left_slot)
+                tr_slot_gone(actor->slot);
 
         struct tr_answer *answer;
         tr_list_for_each(answer, &answers, link) {

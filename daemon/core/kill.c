@@ -122,18 +122,21 @@ static void actor_give_up(struct tr_actor *actor) {
         }
         tr_message_unref(init);
         struct tr_list left = TR_LIST_INIT(left);
-        if (actor->slot)
+        bool left_slot = false;
+        if (actor->slot) {
                 tr_mailbox_close_and_take_queue(&actor->mailbox, &left);
+                left_slot = tr_slot_left(actor->slot, actor, failure, &left);
+        }
         tr_mailbox_reject_all(&actor->mailbox, failure);
-        tr_target_end(&actor->target, failure);
-        if (actor->slot)
-                tr_slot_left(actor->slot, actor, failure, &left);
         struct tr_message *message;
         tr_list_for_each(message, &left, link) {
                 tr_list_unlink(&message->link);
                 tr_message_reject(message, failure, TR_RAN_NO);
                 tr_message_unref(message);
         }
+        tr_target_end(&actor->target, failure);
+        if (left_slot)
+                tr_slot_gone(actor->slot);
         tr_failure_unref(failure);
 }
 

@@ -119,7 +119,7 @@ struct tr_pool {
         struct tr_list free TR_GUARDED_BY(lock); /* slots */
         uint32_t next TR_GUARDED_BY(lock);       /* where the next round of routing begins */
         uint32_t running TR_GUARDED_BY(lock);    /* slots in that state */
-        uint32_t occupied TR_GUARDED_BY(lock);   /* slots with a worker, or with one that is being made */
+        uint32_t occupied TR_GUARDED_BY(lock);   /* workers that are being made, or are not gone */
         uint32_t first_failures TR_GUARDED_BY(lock);
         bool has_started TR_GUARDED_BY(lock); /* some worker has, ever */
         bool stopping TR_GUARDED_BY(lock);    /* takes nothing more */
@@ -162,9 +162,12 @@ void tr_slot_write_name(const struct tr_slot *slot, uint32_t incarnation, char r
 void tr_slot_enter(struct tr_slot *slot, struct tr_actor *worker);
 /* Its init has ended well. Its own thread. */
 void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker);
-/* It has ended, or is given up; `left` are the messages that it had not begun, which are others' now. Any thread. Once for each
- * worker; nothing, and the messages stay in the list, where another one is in the slot. The failure is borrowed. */
-void tr_slot_left(struct tr_slot *slot, struct tr_actor *worker, struct tr_failure *failure, struct tr_list *left);
+/* It ends, or is given up; `left` are the messages that it had not begun, which are others' now. Any thread, before anybody is told of the
+ * end. False, and nothing is done, where it is not in the slot any more. Of a pool that was killed the messages stay in the list. The
+ * failure is borrowed. */
+bool tr_slot_left(struct tr_slot *slot, struct tr_actor *worker, struct tr_failure *failure, struct tr_list *left);
+/* After tr_slot_left() was true: it has ended for everybody, so that its pool may end. */
+void tr_slot_gone(struct tr_slot *slot);
 /* A message from the pool's queue for a worker that may take one; NULL where there is none. It is in no list. Its own thread.
  * `idle`: it has nothing in hand, for which `shared` asks. */
 struct tr_message *tr_slot_pull(struct tr_slot *slot, bool idle);

@@ -104,7 +104,7 @@ static struct tr_failure *slot_spawn(struct tr_slot *slot, const char *name) {
         return failure;
 }
 
-static void slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_failure *failure);
+static bool slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_failure *failure);
 
 void tr_slot_start(struct tr_slot *slot) {
         struct tr_pool *pool = slot->pool;
@@ -128,8 +128,8 @@ void tr_slot_start(struct tr_slot *slot) {
         slot_set_timer(slot, due_ns);
         tr_slot_write_name(slot, incarnation, name);
         struct tr_failure *failure = slot_spawn(slot, name);
-        if (failure)
-                slot_down(slot, incarnation, failure);
+        if (failure && slot_down(slot, incarnation, failure))
+                tr_slot_gone(slot);
         tr_failure_unref(failure);
 }
 
@@ -222,19 +222,18 @@ static bool pool_count_first_failure_locked(struct tr_pool *pool, struct tr_slot
         return true;
 }
 
-/* The worker of that incarnation has ended, or could not be made. */
-static void slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_failure *failure) {
+/* The worker of that incarnation ends, or could not be made. False where that was told already. */
+static bool slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_failure *failure) {
         struct tr_pool *pool = slot->pool;
         uint64_t pause_ns = 0;
         bool was_given_up = false, given_up = false;
 
         tr_lock_acquire(&pool->lock);
         if (slot->incarnation != incarnation || slot->state == TR_SLOT_VACANT) {
-                tr_lock_release(&pool->lock); /* told already */
-                return;
+                tr_lock_release(&pool->lock);
+                return false;
         }
         pool->running -= slot->state == TR_SLOT_RUNNING;
-        pool->occupied--;
         slot->state = TR_SLOT_VACANT;
         struct tr_actor *worker = slot->worker;
         slot->worker = NULL;
@@ -262,12 +261,19 @@ static void slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_fail
                         slot_tell_given_up(slot, failure);
                 slot_set_timer(slot, due_ns);
         }
-        tr_pool_try_end(pool);
         if (worker)
                 tr_target_unref(&worker->target);
+        return true;
 }
 
-void tr_slot_left(struct tr_slot *slot, struct tr_actor *worker, struct tr_failure *failure, struct tr_list *left) {
+void tr_slot_gone(struct tr_slot *slot) {
+        tr_lock_acquire(&slot->pool->lock);
+        slot->pool->occupied--;
+        tr_lock_release(&slot->pool->lock);
+        tr_pool_try_end(slot->pool);
+}
+
+bool tr_slot_left(struct tr_slot *slot, struct tr_actor *worker, struct tr_failure *failure, struct tr_list *left) {
         struct tr_pool *pool = slot->pool;
         tr_lock_acquire(&pool->lock);
         bool is_in_it = slot->worker == worker;
@@ -282,7 +288,7 @@ void tr_slot_left(struct tr_slot *slot, struct tr_actor *worker, struct tr_failu
         }
         tr_lock_release(&pool->lock);
         if (!is_in_it)
-                return;
+                return false;
         tr_pool_call_free(pool);
-        slot_down(slot, incarnation, failure);
+        return slot_down(slot, incarnation, failure);
 }

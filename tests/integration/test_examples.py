@@ -53,6 +53,9 @@ class AsPrograms(unittest.TestCase):
     def test_squarers(self):
         self.assertEqual(self.program("squarers"), "1, 4, 9, 16\n")
 
+    def test_words(self):
+        self.assertEqual(self.program("words"), "four lines are 17 words, by the workers w-1 w-2\n")
+
     def test_ledger(self):
         self.assertEqual(self.program("ledger"), "17\npetty cash: 2 entries\n")
 
