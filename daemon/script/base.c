@@ -55,6 +55,7 @@ static int print(lua_State *L) {
                 fwrite(text, 1, len, stdout);
                 fflush(stdout);
         } else {
+                tr_outside_log_line(L);
                 tr_vm_log(vm, TR_LOG_INFO, text);
         }
         return 0;

@@ -14,6 +14,7 @@
 #include "daemon/script/load.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/script.h"
+#include "daemon/script/stdlib.h"
 #include "daemon/script/task.h"
 #include "daemon/script/timers.h"
 #include "daemon/script/vm.h"
@@ -55,6 +56,7 @@ static uint64_t script_run_timers(void *self, uint64_t now_ns) {
         struct tr_vm *vm = self;
         uint64_t next_ns = tr_timers_run(vm, now_ns);
 
+        tr_outside_end_line(vm);
         tr_alloc_report(&vm->alloc);
         return next_ns;
 }
@@ -77,6 +79,7 @@ static void script_drain(void *self) {
 static void script_free(void *self) {
         struct tr_vm *vm = self;
 
+        tr_outside_end_line(vm);
         tr_promise_log_rejected(vm);
         tr_vm_close(vm);
 }

@@ -165,15 +165,40 @@ static bool try_all(lua_State *L, const char *name, int tried) {
         return false;
 }
 
+/* Raises where a directory has the module written in C. */
+static void refuse_native(lua_State *L, const char *name, const char *directory) {
+        push_candidate(L, name, directory, ".so");
+        if (access(lua_tostring(L, -1), F_OK) == 0)
+                tr_script_raise(L, TR_CODE_DENIED,
+                                "the module `%s` is written in C (%s), which is not granted: it needs \"native\" in the "
+                                "configuration's \"allow\"",
+                                name, lua_tostring(L, -1));
+        lua_pop(L, 1);
+}
+
+/* Of a module that is nowhere: whether it only is not granted. */
+static void refuse_all_native(lua_State *L, const char *name) {
+        const struct tr_script *script = tr_vm_of(L)->script;
+
+        if (tr_native_is_granted(L))
+                return;
+        if (script->program_dir)
+                refuse_native(L, name, script->program_dir);
+        for (char *const *directory = script->path; directory && *directory; directory++)
+                refuse_native(L, name, *directory);
+}
+
 /* Pushes the compiled chunk of a module and its file; raises where there is none. */
 static void push_chunk(lua_State *L, const char *name) {
         int tried;
 
         lua_pushliteral(L, "");
         tried = lua_gettop(L);
-        if (!try_all(L, name, tried))
+        if (!try_all(L, name, tried)) {
+                refuse_all_native(L, name);
                 tr_script_raise(L, TR_CODE_NOT_FOUND, "there is no module `%s`; tried: %s", name,
                                 lua_tostring(L, tried));
+        }
         lua_remove(L, tried);
 }
 

@@ -76,12 +76,11 @@ static void deny_process(lua_State *L) {
 
 /* io.write in the daemon */
 
-/* Upvalues: io.write as it was, io.stdout, the beginning of a line that is not complete. */
+/* Upvalues: io.write as it was, io.stdout. */
 enum {
         WRITE_ORIGINAL = 1,
         WRITE_STDOUT,
-        WRITE_PARTIAL,
-        WRITE_UPVALUES = 3,
+        WRITE_UPVALUES = 2,
 };
 
 /* Bytes of a line that is logged although it is not complete. */
@@ -113,7 +112,29 @@ static void log_lines(lua_State *L, const char *text, size_t len) {
                 text = end;
         }
         lua_pushlstring(L, text, len);
-        lua_replace(L, lua_upvalueindex(WRITE_PARTIAL));
+        tr_vm_pin(L, TR_PIN_LINE);
+        vm->line_open = len > 0;
+}
+
+void tr_outside_log_line(lua_State *L) {
+        struct tr_vm *vm = tr_vm_of(L);
+
+        if (!vm->line_open)
+                return;
+        vm->line_open = false;
+        tr_vm_push(L, TR_PIN_LINE);
+        tr_vm_log(vm, TR_LOG_INFO, lua_tostring(L, -1));
+        lua_pop(L, 1);
+}
+
+static int log_line(lua_State *L) {
+        tr_outside_log_line(L);
+        return 0;
+}
+
+void tr_outside_end_line(struct tr_vm *vm) {
+        if (vm->line_open && tr_vm_protect(vm, log_line, NULL) != LUA_OK)
+                lua_pop(vm->L, 1);
 }
 
 static int write_to_log(lua_State *L) {
@@ -125,8 +146,10 @@ static int write_to_log(lua_State *L) {
         if (!writes_to_stdout(L))
                 return lua_tocfunction(L, lua_upvalueindex(WRITE_ORIGINAL))(L);
         luaL_buffinit(L, &buffer);
-        lua_pushvalue(L, lua_upvalueindex(WRITE_PARTIAL));
-        luaL_addvalue(&buffer);
+        if (tr_vm_of(L)->line_open) {
+                tr_vm_push(L, TR_PIN_LINE);
+                luaL_addvalue(&buffer);
+        }
         for (int i = 1; i <= count; i++) {
                 text = luaL_checklstring(L, i, &len);
                 luaL_addlstring(&buffer, text, len);
@@ -142,7 +165,6 @@ static void redirect_write(lua_State *L) {
         lua_getglobal(L, LUA_IOLIBNAME);
         lua_getfield(L, -1, "write");
         lua_getfield(L, -2, "stdout");
-        lua_pushliteral(L, "");
         lua_pushcclosure(L, write_to_log, WRITE_UPVALUES);
         lua_setfield(L, -2, "write");
         lua_pop(L, 1);

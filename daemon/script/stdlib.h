@@ -4,6 +4,8 @@
 
 #include <lua.h>
 
+struct tr_vm;
+
 /*
  * Lua's standard library, less what would harm the process. Everything here runs once per VM, protected, with the
  * libraries opened as Lua has them.
@@ -18,6 +20,10 @@ void tr_base_open(lua_State *L);
 void tr_bounds_open(lua_State *L);
 /* Files and the process: what is granted, and what is never. */
 void tr_outside_open(lua_State *L);
+/* Logs the line that `io.write` has begun, if any. Outside of the VM's code. */
+void tr_outside_end_line(struct tr_vm *vm);
+/* The same inside of it. */
+void tr_outside_log_line(lua_State *L);
 /* os.execute and io.popen, where they are granted. */
 void tr_command_open(lua_State *L);
 /* Unknown globals. Last, because from here on reading one raises. */

@@ -35,6 +35,7 @@ enum tr_pin {
         TR_PIN_LOADED,      /* name -> module */
         TR_PIN_LOADLIB,     /* package.loadlib as Lua has it, where it is granted */
         TR_PIN_FORMAT,      /* string.format, as it was at the start */
+        TR_PIN_LINE,        /* what `io.write` has written of a line that is not complete */
         TR_PIN_OWN,         /* the declaration that this VM's actor is of */
         TR_PIN_ON,          /* its handlers, */
         TR_PIN_ASYNC,       /* its asynchronous handlers, */
@@ -89,6 +90,9 @@ struct tr_vm {
         struct tr_timers timers;
         struct tr_list recurring; /* what `every` made and has not ended */
         bool draining;            /* nothing recurs any more */
+
+        /* outside.c */
+        bool line_open; /* there is something in TR_PIN_LINE */
 
         /* promise.c */
         uint32_t settled_count;  /* promises in TR_PIN_SETTLED */

@@ -89,6 +89,23 @@ class Programs(unittest.TestCase):
             "  print(troupe.await(troupe.ask(peer.get, { list = { Point.new(7) } })))\n"
             "end)"), (0, "7\n", ""))
 
+    def test_its_top_level_runs_in_every_vm_that_needs_it(self):
+        program = """print "top"
+            local Worker = troupe.actor "Worker"
+            troupe.main(function()
+              for i = 1, 2 do
+                local worker = troupe.spawn(Worker)
+                troupe.stop(worker) troupe.await(troupe.done(worker))
+              end
+              print "main"
+            end)"""
+        self.assertEqual(self.run_program(program), (0, "top\ntop\ntop\nmain\n", ""))
+
+    def test_an_unknown_global_of_main(self):
+        code, output, errors = self.run_program("troupe.main(function() return nowhere end)")
+        self.assertEqual((code, output), (FAULT, ""))
+        self.assertRegex(errors, r"program\.lua:2: the global `nowhere` was never set\n")
+
     def test_a_file_without_main(self):
         code, output, errors = self.run_program("print 'top level'")
         self.assertEqual(code, USAGE)
@@ -109,6 +126,39 @@ class Programs(unittest.TestCase):
               for i = 1, 3 do troupe.send(worker.say, i) end
             end)"""
         self.assertEqual(self.run_program(program), (0, "1\n2\n3\nsession\n", ""))
+
+    def test_what_holds_it_open(self):
+        worker = """
+            local Worker = troupe.actor "Worker"
+            function Worker.async:work() troupe.await(troupe.sleep(20)) print "worked" return 1 end
+            """
+        for pending, printed in (
+                ("troupe.sleep(30)", "main\n"),
+                ("local n, stop = 0 stop = troupe.every(1, function() n = n + 1 if n == 3 then print 'ticked' stop() end end)",
+                 "main\nticked\n"),
+                ("troupe.ask(troupe.spawn(Worker).work)", "main\nworked\n"),
+                # the actor it waits for would never end by itself
+                ("troupe.done(troupe.spawn(Worker))", "main\n"),
+                ("troupe.done(troupe.spawn(Worker, troupe.options { detach = true }))", "main\n")):
+            with self.subTest(pending=pending):
+                self.assertEqual(self.run_program(f"{worker} troupe.main(function() {pending} print 'main' end)"), (0, printed, ""))
+
+    def test_a_kill_closes_nothing(self):
+        program = """
+            local Worker = troupe.actor "Worker"
+            function Worker.on:work()
+              local closed <close> = setmetatable({}, { __close = function() print "closed" end })
+              print "working"
+              while true do pcall(error) end
+            end
+            troupe.main(function()
+              local worker = troupe.spawn(Worker)
+              troupe.send(worker.work)
+              troupe.stop(worker, { within = 50 })
+              print(pcall(troupe.await, troupe.done(worker)))
+              troupe.send(worker.work)
+            end)"""
+        self.assertEqual(self.run_program(program), (0, "working\nfalse\tthe actor was killed\n", ""))
 
     def test_a_fault_that_nobody_is_told_of_is_logged(self):
         program = """
