@@ -13,7 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BUFFER_MAX = 4 << 20, KEPT_MAX = 16 };
+enum {
+        BUFFER_MAX = 4 << 20,
+        KEPT_MAX = 16
+};
 
 struct bytes {
         size_t size;
@@ -39,16 +42,14 @@ static struct {
 static mpack_rpc_session_t session;
 static struct bytes command, output, reply;
 
-static void append(struct bytes *to, const char *data, size_t size)
-{
+static void append(struct bytes *to, const char *data, size_t size) {
         if (size > BUFFER_MAX - to->size)
                 errx(1, "too much");
         memcpy(to->data + to->size, data, size);
         to->size += size;
 }
 
-static void read_more(void)
-{
+static void read_more(void) {
         struct bytes *bytes = &input.bytes;
 
         if (bytes->size == BUFFER_MAX)
@@ -59,8 +60,7 @@ static void read_more(void)
         bytes->size += (size_t)n;
 }
 
-static void write_all(const struct bytes *from)
-{
+static void write_all(const struct bytes *from) {
         for (size_t done = 0; done < from->size;) {
                 ssize_t n = write(input.fd, from->data + done, from->size - done);
                 if (n < 0)
@@ -69,15 +69,13 @@ static void write_all(const struct bytes *from)
         }
 }
 
-static void visit(mpack_parser_t *parser, mpack_node_t *node)
-{
+static void visit(mpack_parser_t *parser, mpack_node_t *node) {
         (void)parser;
         (void)node;
 }
 
 /* The size of the value at `data`; 0 where it does not end within `size`. */
-static size_t value_size(const char *data, size_t size)
-{
+static size_t value_size(const char *data, size_t size) {
         mpack_parser_t parser;
         const char *at = data;
 
@@ -93,8 +91,7 @@ static size_t value_size(const char *data, size_t size)
 }
 
 /* Copies the daemon's next value to the reply. */
-static void take_value(void)
-{
+static void take_value(void) {
         size_t size;
 
         while (input.at == input.bytes.size ||
@@ -105,8 +102,7 @@ static void take_value(void)
 }
 
 /* Reads the head of the daemon's next frame. Answers what it is. */
-static int take_head(mpack_rpc_message_t *ret_message)
-{
+static int take_head(mpack_rpc_message_t *ret_message) {
         if (input.at == input.bytes.size)
                 input.at = input.bytes.size = 0;
         for (;;) {
@@ -122,16 +118,14 @@ static int take_head(mpack_rpc_message_t *ret_message)
         }
 }
 
-static void put_string(const char *text)
-{
+static void put_string(const char *text) {
         char head = (char)(0xa0 | strlen(text));
 
         append(&reply, &head, 1);
         append(&reply, text, strlen(text));
 }
 
-static void begin_reply(unsigned items, const char *what)
-{
+static void begin_reply(unsigned items, const char *what) {
         char head = (char)(0x90 | items);
 
         reply.size = 0;
@@ -140,16 +134,14 @@ static void begin_reply(unsigned items, const char *what)
 }
 
 /* Sends a frame: what the session has written of its head, and the rest. */
-static void send_frame(const char *head, size_t head_size, const char *rest, size_t rest_size)
-{
+static void send_frame(const char *head, size_t head_size, const char *rest, size_t rest_size) {
         output.size = 0;
         append(&output, head, head_size);
         append(&output, rest, rest_size);
         write_all(&output);
 }
 
-static void send_call(bool is_request, const char *rest, size_t size)
-{
+static void send_call(bool is_request, const char *rest, size_t size) {
         char head[32], *at = head;
         size_t left = sizeof(head);
         mpack_data_t data = { .p = NULL };
@@ -161,8 +153,7 @@ static void send_call(bool is_request, const char *rest, size_t size)
 }
 
 /* Answers a request with its params. */
-static void send_response(mpack_uint32_t id, const char *params, size_t size)
-{
+static void send_response(mpack_uint32_t id, const char *params, size_t size) {
         char head[32], *at = head;
         size_t left = sizeof(head) - 1;
 
@@ -173,8 +164,7 @@ static void send_response(mpack_uint32_t id, const char *params, size_t size)
 }
 
 /* Reads the rest of a request or a notification into the reply, and answers the request. */
-static void take_call(int kind, const mpack_rpc_message_t *message)
-{
+static void take_call(int kind, const mpack_rpc_message_t *message) {
         if (kind != MPACK_RPC_REQUEST && kind != MPACK_RPC_NOTIFICATION)
                 errx(1, "neither a request nor a notification: %d", kind);
         begin_reply(3, kind == MPACK_RPC_REQUEST ? "request" : "notification");
@@ -186,8 +176,7 @@ static void take_call(int kind, const mpack_rpc_message_t *message)
 }
 
 /* Keeps the reply for later: what came while a response was waited for. */
-static void keep_call(void)
-{
+static void keep_call(void) {
         if (kept.count == KEPT_MAX)
                 errx(1, "too much");
         char *copy = malloc(reply.size);
@@ -198,8 +187,7 @@ static void keep_call(void)
         kept.calls[kept.count++].size = reply.size;
 }
 
-static void do_request(const char *rest, size_t size)
-{
+static void do_request(const char *rest, size_t size) {
         mpack_rpc_message_t message;
         int kind;
 
@@ -220,8 +208,7 @@ static void do_request(const char *rest, size_t size)
                 reply.size = end;
 }
 
-static void do_next(void)
-{
+static void do_next(void) {
         mpack_rpc_message_t message;
 
         if (kept.taken < kept.count) {
@@ -234,8 +221,7 @@ static void do_next(void)
         }
 }
 
-static void do_command(void)
-{
+static void do_command(void) {
         /* [OPERATION, METHOD, PARAMS]: one byte for the array, and one for the length of a short string. */
         const char *operation = command.data + 2;
         size_t length = command.data[1] & 0x1f;
@@ -253,8 +239,7 @@ static void do_command(void)
 }
 
 /* Reads a line of hexadecimal digits. */
-static bool read_command(void)
-{
+static bool read_command(void) {
         char digits[3] = "";
         int c;
 
@@ -267,8 +252,7 @@ static bool read_command(void)
         return c != EOF;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
 
         if (argc != 2 || strlen(argv[1]) >= sizeof(address.sun_path))
