@@ -12,6 +12,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/script/codec.h"
 #include "daemon/script/vm.h"
@@ -110,15 +111,16 @@ void tr_script_set_failure(lua_State *L, int index) {
         lua_setmetatable(L, index);
 }
 
+/* decode(span, is_own): its value. What another VM has raised may be an instance whose module is loaded for it. */
 static int decode_extra(lua_State *L) {
         const struct tr_reader *span = lua_touserdata(L, 1);
 
-        tr_codec_decode(L, span->at, (size_t)(span->end - span->at), 1, false, NULL);
+        tr_codec_decode(L, span->at, (size_t)(span->end - span->at), 1, lua_toboolean(L, 2), NULL);
         return 1;
 }
 
 /* Adds the failure's own pairs to the table on top. One whose value cannot be had here (an instance of a class that
- * is not loaded) is left out: the rest of the failure is worth having. */
+ * cannot be loaded) is left out: the rest of the failure is worth having. */
 static void push_extras(lua_State *L, const struct tr_failure *failure) {
         struct tr_reader reader = tr_reader(failure->extra.data, failure->extra.len);
         struct tr_reader value;
@@ -135,7 +137,9 @@ static void push_extras(lua_State *L, const struct tr_failure *failure) {
                 lua_pushlstring(L, (const char *)key.data, key.len);
                 lua_pushcfunction(L, decode_extra);
                 lua_pushlightuserdata(L, &value);
-                if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+                /* only code in a VM raises values */
+                lua_pushboolean(L, failure->code == TR_CODE_FAULT && key.len == 5 && memcmp(key.data, "value", 5) == 0);
+                if (lua_pcall(L, 2, 1, 0) == LUA_OK)
                         lua_rawset(L, -3);
                 else
                         lua_pop(L, 2);

@@ -55,10 +55,11 @@ static void keep_maker(lua_State *L, struct tr_promise *promise) {
 
         promise->made_line = -1;
         for (int level = 1; lua_getstack(L, level, &maker); level++) {
-                lua_getinfo(L, "l", &maker);
-                if (maker.currentline < 0)
+                lua_getinfo(L, "lf", &maker);
+                if (maker.currentline < 0) {
+                        lua_pop(L, 1);
                         continue;
-                lua_getinfo(L, "f", &maker);
+                }
                 lua_setiuservalue(L, -2, TR_PROMISE_MAKER);
                 promise->made_line = maker.currentline;
                 return;

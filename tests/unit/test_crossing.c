@@ -176,6 +176,27 @@ START_TEST(the_receiver_loads_the_module_of_an_instance) {
 }
 END_TEST
 
+START_TEST(an_instance_that_was_raised_is_one) {
+        lua_fixture_module(&fixture, "shape",
+                           "local Point = troupe.class 'Point'\n"
+                           "function Point:init(x) self.x = x end\n"
+                           "function Point:get() return self.x end\n"
+                           "return Point");
+        lua_fixture_module(&fixture, "thrower",
+                           "local Thrower = troupe.actor 'Thrower'\n"
+                           "function Thrower.on:throw(x) error { at = require 'shape'.new(x) } end");
+        expect("", "local ok, e = pcall(await, ask(troupe.spawn 'thrower'.throw, 7))\n"
+                   "return { e.code, e.value.at:get(), troupe.is(e.value.at, require 'shape') }",
+               "[\"fault\",7,true]");
+        /* where its module does not load here the rest is there */
+        lua_fixture_module(&fixture, "shape",
+                           "if troupe.whoami().actor ~= 'Thrower' then error 'not here' end\n"
+                           "local Point = troupe.class 'Point' function Point:init(x) end return Point");
+        expect("", "local ok, e = pcall(await, ask(troupe.spawn 'thrower'.throw)) return { e.code, e.kind, tostring(e.value) }",
+               "[\"fault\",\"error\",\"nil\"]");
+}
+END_TEST
+
 /* A module that is there for who sends, and for nobody else. */
 #define ONLY_IN_A                                                          \
         "if troupe.whoami().actor ~= 'A' then %s end\n"                    \
@@ -233,6 +254,7 @@ int main(void) {
                 answers_are_refused_by_name,
                 a_peer_gets_no_cycle,
                 the_receiver_loads_the_module_of_an_instance,
+                an_instance_that_was_raised_is_one,
                 a_module_that_does_not_load_refuses_the_message,
                 a_message_that_is_refused_was_not_sent,
         };
