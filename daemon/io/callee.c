@@ -292,6 +292,10 @@ void tr_callee_feed_locked(struct tr_connection *connection, struct tr_list *ret
         }
 }
 
+bool tr_callee_has_waiting_locked(struct tr_connection *connection) {
+        return connection->callee && connection->callee->waiting_count;
+}
+
 /* Answers: the loop thread. */
 
 /* The message that the id was given to, and the caller's from now on; NULL where nobody waits for that answer. */

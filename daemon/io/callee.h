@@ -48,6 +48,8 @@ void tr_callee_set_form(struct tr_connection *connection);
  * dropped after it (tr_callee_drop). */
 void tr_callee_feed_locked(struct tr_connection *connection, struct tr_list *ret_done) TR_REQUIRES(connection->lock);
 void tr_callee_drop(struct tr_list *messages);
+/* Whether something waits to be written to the output. */
+bool tr_callee_has_waiting_locked(struct tr_connection *connection) TR_REQUIRES(connection->lock);
 /* A response came. */
 void tr_callee_answered(struct tr_connection *connection, const struct tr_frame *frame);
 /* One came that cannot be accepted, and why. */

@@ -332,7 +332,8 @@ bool tr_connection_attend(struct tr_connection *connection) {
         bool blocked = output->blocked;
         uint64_t sent_total = output->sent_total;
         bool over =
-                connection->ended && (output->broken || (connection->pending.count == 0 && !tr_output_waiting(output)));
+                connection->ended && (output->broken || (connection->pending.count == 0 && !tr_output_waiting(output) &&
+                                                            !tr_callee_has_waiting_locked(connection)));
         tr_lock_release(&connection->lock);
 
         if (doom)

@@ -428,6 +428,13 @@ class Bounded(Listen):
         self.listener.close()
         self.assertEqual(self.client.finish(failing)[1::2][:2], ["stopped", "no"])
 
+    def test_who_has_closed_its_side_for_writing_reads_all_that_waits(self):
+        count, _ = self.ask("tell_until_full", self.handle, "x" * 10000)
+        self.listener.socket.shutdown(1)
+        self.assertEqual([self.heard()[2][1] for _ in range(count)], list(range(count)))
+        self.assertIsNone(self.listener.receive())
+        self.assertIsNone(self.request("done", self.handle))
+
     def test_what_is_larger_than_a_frame_is_too_large(self):
         self.listener.request("listen", {"params": ["p" * 60000]})
         self.assertEqual(self.refusal("send", self.handle, "n", ["x" * 210000]).code, "too-large")
