@@ -82,9 +82,9 @@ class Check(unittest.TestCase):
                          (CONFIGURATION, "", f"trouped: {self.file}: No such file or directory\n"))
 
     def test_what_is_not_built_yet(self):
-        code, output, errors = self.check('{\n"pools": [{"name": "p", "actor": "a"}]}')
+        code, output, errors = self.check('{\n"metrics": {"path": "m.sock"}}')
         self.assertEqual((code, output), (0, f"{self.file}\n"))
-        self.assertEqual(errors, f"trouped: {self.file}:2: pools: without effect in this version\n")
+        self.assertEqual(errors, f"trouped: {self.file}:2: metrics.path: without effect in this version\n")
 
     def test_a_group_that_is_missing(self):
         code, _, errors = self.check('{"socket":\n{"group": "no such group"}}')
