@@ -290,8 +290,11 @@ static void put_back(struct tr_incoming_queue *queue, struct tr_incoming *kept) 
 
 int tr_incoming_run_kept(struct troupe *troupe) {
         struct tr_incoming *kept = pop(&troupe->kept);
-        int r = tr_incoming_run(troupe, &kept->frame, kept->bytes + kept->frame.method.bytes);
+        int r;
 
+        if (!kept)
+                return 0;
+        r = tr_incoming_run(troupe, &kept->frame, kept->bytes + kept->frame.method.bytes);
         if (r)
                 put_back(&troupe->kept, kept);
         else
