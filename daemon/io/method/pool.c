@@ -2,22 +2,17 @@
 /*
  * pool name, actor, args, {...}?: starts a pool of workers in the connection's session; its handle, once the first worker's
  * constructor has returned, or how the last one failed where all first ones do.
- *
- * The message of the start is the pending request. A cancel or a deadline settles it and kills the pool.
  */
 #include "config.h"
 
 #include "daemon/io/method.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/core/pool.h"
-#include "daemon/core/session.h"
-#include "daemon/core/system.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/option.h"
-#include "daemon/io/server_internal.h"
+#include "daemon/io/start.h"
 #include "proto/name.h"
 
 struct pool_options {
@@ -48,23 +43,6 @@ static const struct tr_option options[] = {
         { "if_absent", TR_OPTION_BOOL, offsetof(struct pool_options, if_absent) },
 };
 
-/* The texts of a request with a NUL behind each, for core. */
-struct pool_texts {
-        char *name;
-        char *actor;
-        char *publish;
-};
-
-static void pool_texts_deinit(struct pool_texts *texts) {
-        free(texts->name);
-        free(texts->actor);
-        free(texts->publish);
-}
-
-static struct tr_failure *no_memory(void) {
-        return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the pool");
-}
-
 static struct tr_failure *bad_option(const char *what) {
         return tr_failure_new(TR_CODE_BAD_REQUEST, "pool: the option %s", what);
 }
@@ -81,7 +59,7 @@ static struct tr_failure *check_options(const struct tr_request *request, const 
         return tr_option_check_heap(request, chosen->heap_bytes);
 }
 
-static struct tr_failure *read_request(struct tr_request *request, struct pool_options *chosen, struct pool_texts *texts,
+static struct tr_failure *read_request(struct tr_request *request, struct pool_options *chosen, struct tr_start_texts *texts,
                                        struct tr_pool_options *pool) {
         struct tr_text name = { 0 }, actor = { 0 };
         size_t module_len;
@@ -103,11 +81,9 @@ static struct tr_failure *read_request(struct tr_request *request, struct pool_o
         if (failure)
                 return failure;
 
-        texts->name = tr_text_copy(&name);
-        texts->actor = tr_text_copy(&actor);
-        texts->publish = tr_text_copy(&chosen->publish);
-        if (!texts->name || !texts->actor || (chosen->publish.data && !texts->publish))
-                return no_memory();
+        failure = tr_start_texts_copy(texts, &actor, &name, &chosen->publish);
+        if (failure)
+                return failure;
         pool->name = texts->name;
         pool->actor = texts->actor;
         pool->publish = texts->publish;
@@ -123,44 +99,22 @@ static struct tr_failure *read_request(struct tr_request *request, struct pool_o
         return NULL;
 }
 
-/* Starts it. The request is pending before that, since it may be answered before this returns. */
-static struct tr_failure *start(struct tr_request *request, const struct pool_options *chosen,
-                                const struct tr_pool_options *pool, struct tr_message *message) {
-        struct tr_connection *connection = request->connection;
-        struct tr_system *system = connection->server->system;
-        struct tr_session *session = chosen->detach ? system->daemon_session : tr_connection_session(connection);
-        struct tr_target *target = NULL, *holder = NULL;
-        if (!session || !message)
-                return no_memory();
-        struct tr_failure *failure = tr_request_expect(request, message, connection->timeout_ns);
-        if (failure)
-                return failure;
-
-        failure = tr_pool_start(system, session, pool, tr_message_ref(message), &target, &holder);
-        if (failure && request->deferred) {
-                tr_connection_forget(connection, message);
-                request->deferred = false;
-        }
-        if (failure && chosen->if_absent && holder) {
-                tr_failure_unref(failure);
-                failure = NULL;
-                tr_response_write_handle(request->result, connection->form.values, &holder->handle);
-        }
-        tr_target_unref(holder);
-        tr_target_unref(target);
-        return failure;
+static struct tr_failure *start_pool(struct tr_system *system, struct tr_session *session, const void *chosen,
+                                     struct tr_message *take_message, struct tr_target **ret_target,
+                                     struct tr_target **ret_holder) {
+        return tr_pool_start(system, session, chosen, take_message, ret_target, ret_holder);
 }
 
 struct tr_failure *tr_method_pool(struct tr_request *request) {
         struct pool_options chosen = { 0 };
-        struct pool_texts texts = { 0 };
+        struct tr_start_texts texts = { 0 };
         struct tr_pool_options pool = { 0 };
         struct tr_failure *failure = read_request(request, &chosen, &texts, &pool);
         if (!failure) {
                 struct tr_message *message = tr_message_new(TR_MESSAGE_INIT, "init", strlen("init"), NULL, 0, 0);
-                failure = start(request, &chosen, &pool, message);
+                failure = tr_start(request, start_pool, &pool, chosen.detach, chosen.if_absent, message);
                 tr_message_unref(message);
         }
-        pool_texts_deinit(&texts);
+        tr_start_texts_deinit(&texts);
         return failure;
 }

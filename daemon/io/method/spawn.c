@@ -2,23 +2,17 @@
 /*
  * spawn actor, args, {...}?: starts an actor in the connection's session; its handle, once its constructor has
  * returned, or how that failed.
- *
- * The constructor's message is the pending request. A cancel or a deadline settles it and kills the actor.
  */
 #include "config.h"
 
 #include "daemon/io/method.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/cleanup.h"
 #include "daemon/core/actor.h"
-#include "daemon/core/session.h"
-#include "daemon/core/system.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/option.h"
-#include "daemon/io/server_internal.h"
+#include "daemon/io/start.h"
 #include "proto/name.h"
 
 struct spawn_options {
@@ -43,25 +37,8 @@ static const struct tr_option options[] = {
         { "if_absent", TR_OPTION_BOOL, offsetof(struct spawn_options, if_absent) },
 };
 
-/* The texts of a request with a NUL behind each, for core. */
-struct spawn_texts {
-        char *actor;
-        char *name;
-        char *publish;
-};
-
-static void spawn_texts_deinit(struct spawn_texts *texts) {
-        free(texts->actor);
-        free(texts->name);
-        free(texts->publish);
-}
-
-static struct tr_failure *no_memory(void) {
-        return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the actor");
-}
-
 static struct tr_failure *read_request(struct tr_request *request, struct spawn_options *chosen,
-                                       struct spawn_texts *texts, struct tr_message **ret_init) {
+                                       struct tr_start_texts *texts, struct tr_message **ret_init) {
         struct tr_text actor = { 0 };
         size_t module_len;
         struct tr_span args;
@@ -80,62 +57,44 @@ static struct tr_failure *read_request(struct tr_request *request, struct spawn_
         if (failure)
                 return failure;
 
-        texts->actor = tr_text_copy(&actor);
-        texts->name = tr_text_copy(&chosen->name);
-        texts->publish = tr_text_copy(&chosen->publish);
-        if (!texts->actor || (chosen->name.data && !texts->name) || (chosen->publish.data && !texts->publish))
-                return no_memory();
+        failure = tr_start_texts_copy(texts, &actor, &chosen->name, &chosen->publish);
+        if (failure)
+                return failure;
         *ret_init = tr_message_new(TR_MESSAGE_INIT, "init", strlen("init"), args.data, args.bytes, args_count);
-        return *ret_init ? NULL : no_memory();
+        return NULL;
 }
 
-/* Starts it. The request is pending before that, since it may be answered before this returns. */
+static struct tr_failure *start_actor(struct tr_system *system, struct tr_session *session, const void *chosen,
+                                      struct tr_message *take_message, struct tr_target **ret_target,
+                                      struct tr_target **ret_holder) {
+        return tr_actor_spawn(system, session, chosen, take_message, ret_target, ret_holder);
+}
+
 static struct tr_failure *start(struct tr_request *request, const struct spawn_options *chosen,
-                                const struct spawn_texts *texts, struct tr_message *init) {
-        struct tr_connection *connection = request->connection;
-        struct tr_system *system = connection->server->system;
-        struct tr_session *session = chosen->detach ? system->daemon_session : tr_connection_session(connection);
-        struct tr_actor_options actor_options = {
+                                const struct tr_start_texts *texts, struct tr_message *init) {
+        const struct tr_peer *peer = &request->connection->peer;
+        const struct tr_actor_options actor = {
                 .actor = texts->actor,
                 .label = texts->name,
                 .publish = texts->publish,
-                .owner_uid = connection->peer.uid,
-                .owner_pid = connection->peer.pid,
+                .owner_uid = peer->uid,
+                .owner_pid = peer->pid,
                 .heap_bytes = chosen->heap_bytes,
                 .mailbox = chosen->mailbox,
                 .mailbox_bytes = chosen->mailbox_bytes,
                 .async = chosen->async,
         };
-        struct tr_target *target = NULL, *holder = NULL;
-        if (!session)
-                return no_memory();
-        struct tr_failure *failure = tr_request_expect(request, init, connection->timeout_ns);
-        if (failure)
-                return failure;
-
-        failure = tr_actor_spawn(system, session, &actor_options, tr_message_ref(init), &target, &holder);
-        if (failure && request->deferred) {
-                tr_connection_forget(connection, init);
-                request->deferred = false;
-        }
-        if (failure && chosen->if_absent && holder) {
-                tr_failure_unref(failure);
-                failure = NULL;
-                tr_response_write_handle(request->result, connection->form.values, &holder->handle);
-        }
-        tr_target_unref(holder);
-        tr_target_unref(target);
-        return failure;
+        return tr_start(request, start_actor, &actor, chosen->detach, chosen->if_absent, init);
 }
 
 struct tr_failure *tr_method_spawn(struct tr_request *request) {
         struct spawn_options chosen = { 0 };
-        struct spawn_texts texts = { 0 };
+        struct tr_start_texts texts = { 0 };
         struct tr_message *init = NULL;
         struct tr_failure *failure = read_request(request, &chosen, &texts, &init);
         if (!failure)
                 failure = start(request, &chosen, &texts, init);
         tr_message_unref(init);
-        spawn_texts_deinit(&texts);
+        tr_start_texts_deinit(&texts);
         return failure;
 }
