@@ -166,7 +166,7 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
                                &(struct tr_news){ .event = TR_EVENT_RESTARTED, .target = &worker->target });
         /* without memory for it the pool is called what was asked for */
         if (first)
-                (void)!tr_target_name_actor(&pool->target, worker->target.actor);
+                (void)!tr_target_name_actor(&pool->target, tr_target_actor(&worker->target));
         if (start)
                 tr_message_resolve(start, &nil, sizeof(nil), false);
         tr_message_unref(start);

@@ -72,12 +72,13 @@ int tr_target_init(struct tr_target *target, const struct tr_target_ops *ops, st
 int tr_target_name_actor(struct tr_target *target, const char *actor) {
         char *copy;
 
-        if (strcmp(target->actor, actor) == 0)
+        if (strcmp(tr_target_actor(target), actor) == 0)
                 return 0;
         copy = strdup(actor);
         if (!copy)
                 return tr_error_origin(-ENOMEM);
-        target->actor = copy;
+        /* release: whoever sees where the text is sees the text */
+        atomic_store_explicit(&target->actor, copy, memory_order_release);
         return 0;
 }
 
@@ -85,8 +86,9 @@ void tr_target_deinit(struct tr_target *target) {
         tr_session_unref(target->inner);
         tr_failure_unref(target->failure);
         free(target->label);
-        if (target->actor != target->asked_for)
-                free(target->actor);
+        char *actor = atomic_load_explicit(&target->actor, memory_order_relaxed); /* nobody else is left */
+        if (actor != target->asked_for)
+                free(actor);
         free(target->asked_for);
         tr_lock_deinit(&target->lock);
 }
@@ -338,9 +340,10 @@ static uint32_t target_write_common(struct tr_target *target, bool plain, struct
         tr_write_text(writer, "since");
         tr_write_int(writer, target->since_ms);
         pairs += 4;
-        if (target->actor[0]) {
+        const char *actor = tr_target_actor(target);
+        if (*actor) {
                 tr_write_text(writer, "actor");
-                tr_write_text(writer, target->actor);
+                tr_write_text(writer, actor);
                 pairs++;
         }
 

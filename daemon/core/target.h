@@ -2,6 +2,7 @@
 #ifndef TR_CORE_TARGET_H
 #define TR_CORE_TARGET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -65,7 +66,8 @@ struct tr_target {
         char *asked_for;      /* "module:Name", or "module" where that declares one actor; "": it is none */
         int64_t since_ms;
         /* "module:Name": what was asked for, until its module is loaded and says its name. Any text that it ever held stays
-         * valid as long as the target does. */
+         * valid as long as the target does. Read with tr_target_actor(): gcc 12 does not load atomically what stands
+         * before []. */
         char *_Atomic actor;
 
         /* The registry's, guarded by its lock. */
@@ -100,6 +102,11 @@ TR_MUST_CHECK int tr_target_init(struct tr_target *target, const struct tr_targe
 TR_MUST_CHECK int tr_target_name_actor(struct tr_target *target, const char *actor);
 /* For ops->free: frees what tr_target_init() made. */
 void tr_target_deinit(struct tr_target *target);
+
+/* What it is called at present. Any thread; valid as long as the target is. */
+static inline const char *tr_target_actor(const struct tr_target *target) {
+        return atomic_load_explicit(&target->actor, memory_order_acquire);
+}
 
 struct tr_target *tr_target_ref(struct tr_target *target);
 /* NULL is fine. */

@@ -110,7 +110,7 @@ static void skip(struct tr_vm *vm, struct tr_task *task) {
         if (message->kind == TR_MESSAGE_HANDLER)
                 tr_actor_refuse(vm->actor, message,
                                 tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "%s has no handler `%s`",
-                                               vm->actor->target.actor, tr_message_handler(message)));
+                                               tr_target_actor(&vm->actor->target), tr_message_handler(message)));
         else
                 tr_actor_resolve(vm->actor, message, &encoded_nil, sizeof(encoded_nil));
 }

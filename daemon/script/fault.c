@@ -203,7 +203,7 @@ static bool is_out_of_buffer(lua_State *L, int index) {
 
 struct tr_failure *tr_script_fault_of(struct tr_vm *vm, lua_State *failed, const char *handler, bool stopped) {
         struct describing describing = { .kind = "error", .failed = failed };
-        const char *actor = vm->actor->target.actor;
+        const char *actor = tr_target_actor(&vm->actor->target);
         lua_State *L = vm->L;
         int index;
 

@@ -22,7 +22,7 @@
 #include "daemon/script/values.h"
 
 static int load_actor(lua_State *L) {
-        const char *actor = tr_vm_of(L)->actor->target.actor;
+        const char *actor = tr_target_actor(&tr_vm_of(L)->actor->target);
         const char *colon = strchr(actor, ':');
 
         lua_pushlstring(L, actor, colon ? (size_t)(colon - actor) : strlen(actor));

@@ -74,8 +74,9 @@ void tr_event_add_target(struct tr_event_writer *event, const struct tr_target *
         tr_handle_format_short(&target->handle, handle);
         tr_event_add_text(event, "handle", handle);
         tr_event_add_text(event, "name", target->label);
-        if (*target->actor) /* a client that listens is none */
-                tr_event_add_text(event, "actor", target->actor);
+        const char *actor = tr_target_actor(target);
+        if (*actor) /* a client that listens is none */
+                tr_event_add_text(event, "actor", actor);
         tr_event_concerns(event, target->owner_uid);
 }
 
