@@ -225,8 +225,10 @@ static bool actor_may_pull(const struct tr_actor *actor) {
 
 /* A message from the queue of its pool, by turns with those of its own mailbox. */
 static struct tr_message *actor_pull(struct tr_actor *actor) {
+        /* relaxed: a hint; without one of its own it pulls again */
+        bool own_turn = actor->pulled && atomic_load_explicit(&actor->mailbox.has_messages, memory_order_relaxed);
         struct tr_message *message =
-                actor_may_pull(actor) && !actor->pulled ? tr_slot_pull(actor->slot, actor->in_progress == 0) : NULL;
+                actor_may_pull(actor) && !own_turn ? tr_slot_pull(actor->slot, actor->in_progress == 0) : NULL;
         if (message)
                 tr_mailbox_adopt(&actor->mailbox, message);
         actor->pulled = message;
@@ -502,5 +504,8 @@ void tr_actor_wait(struct tr_actor *actor) {
                 return;
         if (actor_may_pull(actor) && tr_slot_rest(actor->slot, actor->in_progress == 0))
                 return;
+        /* What it was called for and cannot take now, because it has begun something else, is for who is free. */
+        if (actor->slot && tr_slot_sees_work(actor->slot))
+                tr_pool_call_free(actor->slot->pool);
         tr_mailbox_wait(&actor->mailbox, actor_answers_only(actor), actor->next_timer_ns);
 }

@@ -418,6 +418,49 @@ START_TEST(a_full_worker_is_passed_over) {
 }
 END_TEST
 
+/* Nobody's thread but the test's. */
+static void run_here(void *userdata, struct tr_actor *actor) {}
+
+static struct tr_actor *begun_at(uint32_t at) {
+        struct tr_actor *worker = pool->slots[at].worker;
+        tr_actor_turn(worker);
+        return worker;
+}
+
+static void end_here(struct tr_actor *worker) {
+        while (!worker->over)
+                tr_actor_turn(worker);
+        tr_target_unref(&worker->target); /* its thread's, which there is none of */
+}
+
+START_TEST(what_one_was_called_for_and_cannot_take_goes_to_another) {
+        fake.system->hooks.run = run_here;
+        options.routing = TR_ROUTING_SHARED;
+        options.workers = 2;
+        start_pool();
+        struct tr_actor *busy = begun_at(0), *free = begun_at(1);
+        busy->pulled = true; /* so it is its own mailbox's turn */
+        ck_assert(!tr_slot_rest(&pool->slots[1], true));
+        ck_assert(!tr_slot_rest(&pool->slots[0], true));
+        ask("nothing", 1);
+        ck_assert(atomic_load(&busy->mailbox.attention));
+        ck_assert(!atomic_load(&free->mailbox.attention));
+
+        ck_assert_int_eq(tr_target_send(&busy->target, fake_message(&asker, 2, "hold", 1)), TR_POST_OK);
+        tr_actor_turn(busy);
+        ck_assert_uint_eq(busy->in_progress, 1);
+        busy->next_timer_ns = 1; /* long ago: it does not wait */
+        tr_actor_wait(busy);
+        ck_assert(atomic_load(&free->mailbox.attention));
+
+        tr_actor_turn(free);
+        ck_assert_uint_eq(asker.outcomes[asker.count - 1].id, 1);
+        target->ops->kill(target);
+        end_here(busy);
+        end_here(free);
+}
+END_TEST
+
 START_TEST(a_name_that_is_taken) {
         run_pool();
         struct tr_target *second = NULL, *holder = NULL;
@@ -478,6 +521,7 @@ int main(void) {
                 a_persistent_one_goes_on_trying, a_slot_that_keeps_failing_is_given_up_once,
                 without_a_worker_messages_wait,
                 a_full_worker_is_passed_over,
+                what_one_was_called_for_and_cannot_take_goes_to_another,
                 a_name_that_is_taken,
                 the_limit_of_actors_is_every_workers,
                 its_session_stops_it,
