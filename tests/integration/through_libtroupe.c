@@ -214,10 +214,14 @@ static void listening(struct troupe *t) {
                 go_on(t);
 }
 
-/* Which event of which actor was seen last. */
+/* All events that were seen, of whichever actors: several may come at once. */
+#define HAPPENED_MAX 64
 struct happened {
-        char event[16];
-        char handle[TROUPE_HANDLE_SIZE];
+        struct {
+                char event[16];
+                char handle[TROUPE_HANDLE_SIZE];
+        } list[HAPPENED_MAX];
+        size_t count;
 };
 
 static void on_event(struct troupe *t, const char *topic, const struct troupe_value *event, void *userdata) {
@@ -228,25 +232,30 @@ static void on_event(struct troupe *t, const char *topic, const struct troupe_va
 
         must(!strcmp(topic, "lifecycle"));
         must(troupe_value_get(event, "event", &value) == 0 && troupe_value_string(&value, &text, &length) == 0);
-        must(length < sizeof(happened->event));
-        memcpy(happened->event, text, length);
-        happened->event[length] = '\0';
+        must(happened->count < HAPPENED_MAX && length < sizeof(happened->list[0].event));
+        snprintf(happened->list[happened->count].event, sizeof(happened->list[0].event), "%.*s", (int)length, text);
         must(troupe_value_get(event, "handle", &value) == 0 && troupe_value_string(&value, &text, &length) == 0);
-        snprintf(happened->handle, sizeof(happened->handle), "%.*s", (int)length, text);
+        snprintf(happened->list[happened->count].handle, sizeof(happened->list[0].handle), "%.*s", (int)length, text);
+        happened->count++;
 }
 
-/* An event has the first eight digits of a handle. */
-static int is_of(const struct happened *happened, const char *handle) {
-        return strlen(happened->handle) == 8 && !strncmp(happened->handle, handle + strlen("actor:"), 8);
+/* Whether an event of an actor was seen; NULL: any. An event has the first eight digits of a handle. */
+static int has_happened(const struct happened *happened, const char *event, const char *handle) {
+        for (size_t i = 0; i < happened->count; i++)
+                if (strlen(happened->list[i].handle) == 8 &&
+                    !strncmp(happened->list[i].handle, handle + strlen("actor:"), 8) &&
+                    (!event || !strcmp(happened->list[i].event, event)))
+                        return 1;
+        return 0;
 }
 
 static void wait_until(struct troupe *t, const struct happened *happened, const char *event, const char *handle) {
-        while (!is_of(happened, handle) || strcmp(happened->event, event))
+        while (!has_happened(happened, event, handle))
                 go_on(t);
 }
 
 static void watching(struct troupe *t) {
-        struct happened happened = { "", "" };
+        struct happened happened = { .count = 0 };
         char handle[TROUPE_HANDLE_SIZE];
 
         must(troupe_subscribe(t, "lifecycle", NULL, on_event, &happened) == 0);
@@ -259,7 +268,7 @@ static void watching(struct troupe *t) {
         must(troupe_stop(t, handle, NULL) == 0);
         must(troupe_done(t, handle, NULL) == 0);
         must(troupe_process(t, -1) >= 0);
-        must(!is_of(&happened, handle));
+        must(!has_happened(&happened, NULL, handle));
         must_fail(t, troupe_subscribe(t, "weather", NULL, on_event, &happened), "bad-request", TROUPE_RAN_NO);
 }
 
