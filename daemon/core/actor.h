@@ -85,12 +85,14 @@ struct tr_actor_options {
         uint32_t async;
         bool program; /* the actor is a program's main: it ends when nothing is pending in it */
         struct tr_slot *slot; /* the actor is a pool's worker, in this one; or NULL */
+        struct tr_replica *replica; /* the actor is this replica of a component, whose module it runs; or NULL */
 };
 
 #define TR_ACTOR_FLUSH_MAX 16
 /* Bytes of a handler's name that `info` shows; a longer one is not shown. */
 #define TR_HANDLER_SHOWN_MAX 128
 
+struct tr_replica;
 struct tr_slow_report;
 
 struct tr_actor {
@@ -106,6 +108,7 @@ struct tr_actor {
         uint32_t async_max;
         bool program;
         struct tr_slot *slot; /* where it is a worker, whose pool it holds; or NULL */
+        struct tr_replica *replica; /* strong: where it is one; or NULL */
 
         /* Any thread. */
         _Atomic uint32_t state;     /* enum tr_actor_state */

@@ -14,6 +14,7 @@
 
 struct tr_asker;
 struct tr_cargo;
+struct tr_invocation;
 struct tr_target;
 
 /*
@@ -85,6 +86,11 @@ struct tr_message {
         } ask;
         /* What this request starts (spawn), strong or NULL: the answer is its handle, and a cancel kills it. */
         struct tr_target *spawned;
+        /* Of a call of an operation: what is known of it, which is its own; NULL: it is none. Set before anybody else sees it. */
+        struct tr_invocation *invocation;
+        /* Of a delivery: the call that it is for, borrowed, and as old as this one at least. It begins only where that can
+         * begin, or has. NULL: it is none. */
+        struct tr_message *behalf;
 
         /* handler_len bytes of the handler's name, a NUL, then args_bytes of args_count values, one behind another. */
         char data[];

@@ -10,10 +10,12 @@
 #include "daemon/base/error.h"
 #include "daemon/base/list.h"
 #include "daemon/base/lock.h"
+#include "daemon/core/component.h"
 #include "daemon/core/registry.h"
 #include "daemon/core/session.h"
 #include "daemon/core/standstill.h"
 #include "daemon/core/timer.h"
+#include "daemon/core/trace.h"
 
 struct tr_actor;
 struct tr_behaviour;
@@ -96,6 +98,8 @@ struct tr_system_hooks {
         void (*run)(void *userdata, struct tr_actor *actor);
         /* Any thread, perhaps under a connection's lock: a message was refused or dropped (daemon/watch). May be NULL. */
         void (*refused)(void *userdata, const struct tr_refused *refused);
+        /* Any thread, no lock held: a call of an operation has ended (daemon/watch). May be NULL. */
+        void (*span)(void *userdata, const struct tr_span_news *span);
         void *userdata;
 };
 
@@ -117,6 +121,9 @@ struct tr_system {
         struct tr_session *daemon_session;
 
         struct tr_standstill standstill;
+
+        struct tr_components components;
+        struct tr_spans spans;
 
         struct tr_lock lock; /* guards what follows; nothing else is acquired under it */
         pthread_cond_t no_threads;

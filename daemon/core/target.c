@@ -25,6 +25,8 @@ static const char *const kind_texts[] = {
         [TR_TARGET_POOL] = "pool",
         [TR_TARGET_WORKER] = "worker",
         [TR_TARGET_CONNECTION] = "connection",
+        [TR_TARGET_COMPONENT] = "component",
+        [TR_TARGET_REPLICA] = "replica",
 };
 
 const char *tr_stop_reason_text(enum tr_stop_reason reason) {

@@ -18,7 +18,7 @@ struct tr_system;
 struct tr_session;
 
 /*
- * What a handle names: an actor, a pool, or a connection that listens. Methods and the Lua library know targets only; what
+ * What a handle names: an actor, a pool, a component, or a connection that listens. Methods and the Lua library know targets only; what
  * differs between the kinds is behind the table of functions.
  *
  * Reference-counted, any thread. A target outlives what it names: after its end it still says how it ended, to whoever
@@ -29,6 +29,8 @@ enum tr_target_kind {
         TR_TARGET_POOL,
         TR_TARGET_WORKER, /* an actor in a pool */
         TR_TARGET_CONNECTION,
+        TR_TARGET_COMPONENT,
+        TR_TARGET_REPLICA, /* an actor that serves a component */
 };
 
 enum tr_stop_reason {

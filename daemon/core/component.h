@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CORE_COMPONENT_H
+#define TR_CORE_COMPONENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/base/list.h"
+#include "daemon/base/lock.h"
+#include "daemon/contract/manifest.h"
+#include "daemon/core/message.h"
+#include "daemon/core/target.h"
+#include "daemon/core/timer.h"
+
+struct tr_component_slot;
+struct tr_replica;
+struct tr_session;
+struct tr_system;
+
+/*
+ * Components: a name, a manifest, the calls that wait, and the replicas that answer them.
+ *
+ * A component is a target, so that a session ends it and lists show it; but nobody posts to its handle: it is called by its
+ * name (core/invocation.h). Replicas join it from whoever makes them (core/replica.h): Lua actors of its module, which it starts
+ * itself (component_slot.c), and connections. Each gets calls as messages, [input, context], of which the component is the
+ * asker: it hears how each delivery ended, and whether the call ends with that or goes to another replica.
+ *
+ * Routing happens on the thread of whoever calls, or of whoever has answered: there is no dispatcher.
+ *
+ * Lock order: the component's lock is held to look and to change; nothing else is acquired under it. What is to be posted,
+ * answered or told is done after.
+ */
+
+/* The calls that wait for one operation, in the order in which they came. */
+struct tr_component_line {
+        struct tr_list calls; /* caller's messages, each a reference, by tr_message.link */
+};
+
+/* Figures of one operation; relaxed, for people. */
+struct tr_component_figures {
+        _Atomic uint64_t calls_total;  /* accepted */
+        _Atomic uint64_t faults_total; /* answered with a fault */
+        _Atomic uint64_t redelivered_total;
+        _Atomic uint64_t late_total; /* answers that settled nothing */
+        _Atomic uint64_t wait_ns;    /* in all: until the delivery that answered */
+        _Atomic uint64_t run_ns;
+};
+
+struct tr_component {
+        struct tr_target target; /* first; its label is the component's name */
+        struct tr_asker asker;   /* of deliveries */
+
+        struct tr_component *next_by_name; /* the table's, guarded by its lock */
+        bool listed;                       /* the same */
+
+        struct tr_lock lock;
+        struct tr_manifest *manifest TR_GUARDED_BY(lock); /* strong */
+        struct tr_component_line *lines TR_GUARDED_BY(lock); /* one for each operation, in the manifest's order */
+        struct tr_component_figures *figures; /* the same; both are replaced together with the manifest */
+        uint32_t waiting TR_GUARDED_BY(lock); /* in all lines and all replicas' own queues */
+        uint32_t waiting_max TR_GUARDED_BY(lock);
+        uint64_t sequence TR_GUARDED_BY(lock); /* of the calls: which came first */
+        struct tr_list replicas TR_GUARDED_BY(lock); /* by tr_replica.link, each a reference; the next to be tried first */
+        uint32_t replicas_count TR_GUARDED_BY(lock);
+        struct tr_component_slot *slots TR_GUARDED_BY(lock);
+        uint32_t slots_count TR_GUARDED_BY(lock);
+        bool stopping TR_GUARDED_BY(lock); /* takes no more calls; ends when its replicas are gone */
+        bool over TR_GUARDED_BY(lock);
+        enum tr_stop_reason stop_reason TR_GUARDED_BY(lock);
+        struct tr_timer stop_timer;
+};
+
+/* All components of a system, by name. */
+struct tr_components {
+        struct tr_lock lock; /* nothing else is acquired under it */
+        struct tr_component *buckets[64] TR_GUARDED_BY(lock);
+};
+
+void tr_components_init(struct tr_components *components);
+void tr_components_deinit(struct tr_components *components);
+
+/* A new reference, or NULL. The component may be stopping. */
+struct tr_component *tr_component_find(struct tr_system *system, const char *name, size_t len);
+
+/*
+ * Declares a component in a session, and starts its module's replicas. Any thread. NULL and a new reference in *ret_component
+ * (which may be NULL: not wanted); or why not (taken, no-memory, shutting-down).
+ */
+struct tr_failure *tr_component_declare(struct tr_system *system, struct tr_session *session, struct tr_manifest *manifest,
+                                        uint32_t owner_uid, int32_t owner_pid, struct tr_component **ret_component);
+
+/*
+ * Gives it another manifest, of the same name: what is checked from now on is checked by that. Replicas of the module are
+ * replaced one by one, each when its successor takes calls; those of connections stay. Calls that wait go on waiting, those
+ * of operations that are gone are refused (not-found). NULL or no-memory. Any thread.
+ */
+struct tr_failure *tr_component_replace(struct tr_component *component, struct tr_manifest *manifest);
+
+static inline struct tr_component *tr_component_ref(struct tr_component *component) {
+        tr_target_ref(&component->target);
+        return component;
+}
+
+/* NULL is fine. */
+static inline void tr_component_unref(struct tr_component *component) {
+        tr_target_unref(component ? &component->target : NULL);
+}
+
+TR_DEFINE_CLEANUP(struct tr_component, tr_component_unref)
+
+extern const struct tr_target_ops tr_component_target_ops;
+
+static inline struct tr_component *tr_component_of(struct tr_target *target) {
+        return target->ops == &tr_component_target_ops ? (struct tr_component *)target : NULL;
+}
+
+/* A new reference to the manifest in effect. */
+struct tr_manifest *tr_component_manifest(struct tr_component *component);
+
+/* Between the files of core that make up a component. */
+
+/* Delivers what can be delivered. No lock held. */
+void tr_component_dispatch(struct tr_component *component);
+/* It ends, where it is stopping and nobody is left. No lock held. */
+void tr_component_try_end(struct tr_component *component);
+/* Rejects all calls in a list, which holds their references. No lock held. */
+void tr_component_reject_all(struct tr_component *component, struct tr_list *calls, enum tr_code code, const char *sentence);
+extern const struct tr_asker_ops tr_component_asker_ops;
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TR_CORE_INVOCATION_H
+#define TR_CORE_INVOCATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/core/component.h"
+#include "daemon/core/trace.h"
+
+struct tr_replica;
+
+/*
+ * A call of an operation, from whoever asks to how it ends.
+ *
+ * What the caller made is a message (its handler the operation's name, its one argument the input), which is never posted: it is
+ * the caller's pending request, with its asker, and what races for it is as for every message. Beside it stands the invocation: what
+ * is known of the call while it waits and while it runs. It is freed with the message.
+ *
+ * Each attempt is a message of its own, the delivery, which says on whose behalf it is (tr_message.behalf): it begins only
+ * where the caller's can begin, or has. So a call that was taken back, or whose time has passed, while it was queued never runs.
+ */
+
+/* What comes with a call. All of it is borrowed, and copied where it is kept. */
+struct tr_call_options {
+        const char *instance; /* instance_len bytes; NULL: an ordinary call */
+        size_t instance_len;
+        const char *id;       /* of an entity; id_len bytes, NULL: none */
+        size_t id_len;
+        const char *trace;    /* a traceparent; NULL: a new trace */
+        size_t trace_len;
+        uint64_t timeout_ns;  /* 0: the operation's, or none */
+        uint32_t uid, gid;    /* of the caller */
+        int32_t pid;
+};
+
+struct tr_invocation {
+        struct tr_message *message; /* that it stands beside; borrowed: it owns this */
+        struct tr_component *component; /* strong */
+        struct tr_manifest *manifest;   /* strong: that it was checked against */
+        const struct tr_operation *operation; /* in it */
+        uint32_t line;      /* the operation's number in the manifest in effect: guarded by the component's lock */
+        uint64_t sequence;  /* the same */
+        uint32_t deliveries; /* the same: that have begun */
+        struct tr_delivery *delivery; /* the same: in hand; NULL: it waits, or it is over */
+        bool queued;         /* the same: in a line, or in a replica's queue */
+        bool addressed;
+        char *instance;      /* of an addressed one, or NULL */
+        char *id;            /* or NULL */
+        struct tr_span_id span;
+        uint64_t came_ns;
+        uint64_t deadline_ns; /* TR_NEVER: none */
+        struct tr_timer timer; /* holds a reference to the message while it is set */
+        uint32_t uid, gid;
+        int32_t pid;
+};
+
+/* One attempt: what a replica has in hand. */
+struct tr_delivery {
+        struct tr_list link;        /* in replica->in_hand; guarded by the component's lock */
+        struct tr_message *message; /* the caller's; strong */
+        struct tr_message *own;     /* the delivery's message; borrowed: it owns this */
+        struct tr_replica *replica; /* strong */
+        uint64_t sent_ns;
+        bool over;                  /* it was accounted for; guarded by the component's lock */
+};
+
+/*
+ * Makes the message, which nobody has posted, a call. Any thread, no lock held. Its asker is answered like that of any
+ * message; form and asker are to be set, deadlines are kept here and not by the asker. NULL, and the message's reference is taken;
+ * or why not (not-found, contract, addressee, mailbox-full, loop, no-memory), to be told with ran "no", and it is still the
+ * caller's. The input is checked, and may be changed, in place.
+ */
+struct tr_failure *tr_component_call(struct tr_component *component, struct tr_message *take_message,
+                                     const struct tr_call_options *options);
+
+/* The asker has settled it otherwise: it took it back, or has gone. What is queued is dropped; a replica that runs it is told.
+ * Any thread, no lock held. Nothing for a message that is no call. */
+void tr_invocation_given_up(struct tr_message *message);
+
+/* For tr_message's end. */
+void tr_invocation_free(struct tr_invocation *invocation);
+
+/* What a replica answered, as the protocol has it: an error that the operation declares (`refused`), one that it does not (`contract`,
+ * its subject `error`). `data` is one value in the typed form, or NULL. For ops of targets that are replicas; a new reference. */
+struct tr_failure *tr_operation_error(const struct tr_operation *operation, const char *error, size_t error_len, const void *data,
+                                      size_t data_bytes);
+
+/* The delivery's operation; NULL where the message is none. Borrowed for as long as the message is. */
+const struct tr_operation *tr_delivery_operation(const struct tr_message *message);
+
+#endif
