@@ -60,7 +60,7 @@ struct tr_manifest {
         _Atomic uint32_t refs;
         char *name;
         char *module;                         /* NULL: no replicas in the daemon */
-        struct tr_manifest_replicas replicas; /* of the module */
+        struct tr_manifest_replicas replicas; /* of the module; none without one */
         struct tr_manifest_process *process;  /* NULL: none */
         uint32_t concurrency;
         uint32_t deliveries;
@@ -71,7 +71,7 @@ struct tr_manifest {
         uint64_t allow;           /* bits of what `allow` names, as the configuration has them (has_allow) */
         bool has_allow;
         uint64_t heap_bytes; /* 0: the default */
-        struct tr_operation *operations;
+        struct tr_operation *operations; /* by name */
         uint32_t operations_count;
         char hash[65]; /* SHA-256 of what it was read from, in hexadecimal: two that differ are different manifests */
 };
@@ -79,21 +79,38 @@ struct tr_manifest {
 /* What is wrong with a manifest, and where: the caller's to deinit. */
 struct tr_manifest_problem {
         char *path;   /* a JSON Pointer; "" is the whole */
-        char *reason; /* a sentence */
+        char *reason; /* what follows on it: "is missing" */
 };
 
 void tr_manifest_problem_deinit(struct tr_manifest_problem *problem);
 
 enum {
         TR_MANIFEST_WRONG = 1,
+        TR_MANIFEST_NO_JSON = 2, /* it holds what JSON does not have */
 };
 
+/* What a manifest may have at most. */
+#define TR_MANIFEST_OPERATIONS_MAX 4096
+#define TR_MANIFEST_REPLICAS_MAX 1024
+/* Bytes of one that a peer sends. */
+#define TR_MANIFEST_BYTES_MAX (1u << 20)
+
+/* What `allow` may name, here as in the configuration: each is a bit, in this order. NULL-terminated. */
+extern const char *const tr_allow_names[];
+
 /*
- * Reads a manifest. Relative paths in it start at `folder` (absolute). `allowed` are the names that `allow` may have, each a bit
- * in their order, NULL-terminated. 0, TR_MANIFEST_WRONG with *ret_problem filled, or -ENOMEM.
+ * Reads a manifest. Relative paths in it start at `folder` (absolute; NULL: they are refused). 0, TR_MANIFEST_WRONG with
+ * *ret_problem filled, or -ENOMEM.
  */
-TR_MUST_CHECK int tr_manifest_read(const struct json_t *json, const char *folder, const char *const *allowed,
-                                   struct tr_manifest_problem *ret_problem, struct tr_manifest **ret_manifest);
+TR_MUST_CHECK int tr_manifest_read(const struct json_t *json, const char *folder, struct tr_manifest_problem *ret_problem,
+                                   struct tr_manifest **ret_manifest);
+/*
+ * The same from MessagePack, typed, that the scanner has passed: there a nil member is absent, an empty array is an object
+ * where the manifest has one, and relative paths are refused. As tr_manifest_read(), or TR_MANIFEST_NO_JSON with
+ * *ret_problem.
+ */
+TR_MUST_CHECK int tr_manifest_parse(const void *value, size_t bytes, struct tr_manifest_problem *ret_problem,
+                                    struct tr_manifest **ret_manifest);
 struct tr_manifest *tr_manifest_ref(struct tr_manifest *manifest);
 /* NULL is fine. */
 void tr_manifest_unref(struct tr_manifest *manifest);
