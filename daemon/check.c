@@ -6,6 +6,9 @@
 #include <grp.h>
 #include <string.h>
 
+#include "daemon/access.h"
+#include "daemon/io/access.h"
+
 /* 0 or -ENOMEM. */
 static int check_group(const struct tr_settings *settings, struct tr_problems *problems) {
         char *key;
@@ -19,6 +22,17 @@ static int check_group(const struct tr_settings *settings, struct tr_problems *p
                                              "there is no group %s", settings->socket_group));
 }
 
+/* 0 or -ENOMEM. */
+static int check_access(const struct tr_settings *settings, struct tr_problems *notes) {
+        struct tr_access access;
+        int r = tr_access_resolve(settings, notes, &access);
+
+        if (r < 0)
+                return tr_error_fold(r);
+        tr_access_deinit(&access);
+        return 0;
+}
+
 int tr_check(const char *file, enum tr_settings_scope scope, struct tr_problems *problems, struct tr_problems *notes,
              struct tr_settings **ret_settings) {
         TR_CLEANUP(tr_settings_free_cleanup_) struct tr_settings *settings = NULL;
@@ -28,6 +42,8 @@ int tr_check(const char *file, enum tr_settings_scope scope, struct tr_problems 
         if (r != 0)
                 return r;
         r = check_group(settings, problems);
+        if (r == 0)
+                r = check_access(settings, notes);
         if (r < 0)
                 return tr_error_fold(r);
         *ret_settings = tr_steal(settings);

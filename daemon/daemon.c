@@ -13,11 +13,13 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "daemon/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/core/system.h"
 #include "daemon/drain.h"
 #include "daemon/host.h"
+#include "daemon/io/access.h"
 #include "daemon/io/loop.h"
 #include "daemon/io/server.h"
 #include "daemon/io/signals.h"
@@ -136,6 +138,18 @@ static int daemon_create_server(struct tr_daemon *daemon) {
         return tr_error_fold(tr_server_new(&options, &daemon->server));
 }
 
+static int daemon_apply_access(struct tr_daemon *daemon) {
+        struct tr_problems notes = { 0 };
+        struct tr_access access;
+        int r = tr_access_resolve(daemon->options.settings, &notes, &access);
+
+        if (r == 0)
+                tr_server_set_access(daemon->server, &access);
+        tr_problems_log(&notes);
+        tr_problems_deinit(&notes);
+        return tr_error_fold(r);
+}
+
 static int daemon_create_supervisor(struct tr_daemon *daemon) {
         const struct tr_supervisor_options options = {
                 .loop = daemon->host.loop,
@@ -178,6 +192,8 @@ static int daemon_create(struct tr_daemon *daemon) {
                 r = tr_signals_new(daemon->host.loop, on_signal, daemon, &daemon->signals);
         if (r == 0)
                 r = daemon_create_server(daemon);
+        if (r == 0)
+                r = daemon_apply_access(daemon);
         if (r == 0)
                 r = daemon_create_supervisor(daemon);
         if (r == 0)

@@ -55,14 +55,6 @@ static void print_problems(const struct tr_problems *problems) {
         }
 }
 
-static void log_notes(const struct tr_problems *notes) {
-        for (size_t i = 0; i < notes->count; i++) {
-                TR_AUTO_FREE char *text = tr_problem_text(&notes->list[i]);
-
-                tr_log(TR_LOG_WARNING, "%s", text ? text : "out of memory");
-        }
-}
-
 static enum tr_settings_scope scope(void) {
         return options.user ? TR_SETTINGS_USER : TR_SETTINGS_SYSTEM;
 }
@@ -129,7 +121,7 @@ static int serve(void) {
         if (code == 0) {
                 tr_log_set_level((enum tr_log_level)settings->log_level);
                 tr_log_set_format((enum tr_log_format)settings->log_format);
-                log_notes(&notes);
+                tr_problems_log(&notes);
                 tr_process_prepare_server(settings->limits.connections, settings->limits.actors);
                 code = serve_under(&systemd);
         }

@@ -67,7 +67,7 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         atomic_init(&connection->refs, 1);
         connection->server = server;
         connection->peer = *take_peer;
-        connection->roles = tr_roles_of(take_peer, (uid_t)server->system->own_uid);
+        tr_connection_authorize(connection);
         connection->over_limit = over_limit;
         connection->form = (struct tr_response_form){ .errors = TR_ERRORS_PAIR, .values = TR_FORM_PLAIN };
         connection->timeout_ns = TR_NEVER;
@@ -88,6 +88,13 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         event_assign(&connection->write_event, base, take_fd, EV_WRITE | EV_PERSIST, on_writable, connection);
         *ret_connection = connection;
         return 0;
+}
+
+void tr_connection_authorize(struct tr_connection *connection) {
+        const struct tr_server *server = connection->server;
+        struct tr_grant grant = tr_access_grant(&server->access, &connection->peer, (uid_t)server->system->own_uid);
+        connection->roles = grant.roles;
+        connection->names = grant.names;
 }
 
 void tr_connection_start(struct tr_connection *connection) {

@@ -41,12 +41,13 @@ struct tr_connection {
         /* Immutable. */
         struct tr_server *server;
         struct tr_peer peer;
-        unsigned int roles;
         size_t frame_max; /* bytes of a frame, in both directions */
         bool over_limit;  /* one too many: its first request is answered so, and that is all */
 
         /* The loop thread's. */
         struct tr_list link; /* among the server's */
+        unsigned int roles;  /* what the rules in effect grant it */
+        char *const *names;  /* the same: patterns, borrowed from them; NULL: every name */
         struct event read_event;
         struct event write_event;
         struct tr_input input;
@@ -85,6 +86,8 @@ struct tr_connection {
 /* A connection on an accepted socket. Takes the socket and the peer; 0 or a negative errno. */
 TR_MUST_CHECK int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *take_peer, bool over_limit,
                                     struct tr_connection **ret_connection);
+/* It gets the roles and names that the server's rules grant its peer. */
+void tr_connection_authorize(struct tr_connection *connection);
 /* It is read from now on. It is in the server's list, which has the reference. */
 void tr_connection_start(struct tr_connection *connection);
 struct tr_connection *tr_connection_ref(struct tr_connection *connection);

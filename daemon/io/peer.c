@@ -65,12 +65,6 @@ bool tr_peer_has_group(const struct tr_peer *peer, gid_t gid) {
         return false;
 }
 
-unsigned int tr_roles_of(const struct tr_peer *peer, uid_t own_uid) {
-        if (peer->uid != TR_NOBODY && (peer->uid == 0 || peer->uid == own_uid))
-                return TR_ROLE_ALL;
-        return TR_ROLE_CALL;
-}
-
 const char *tr_role_text(enum tr_role role) {
         switch (role) {
         case TR_ROLE_CALL:

@@ -35,8 +35,6 @@ void tr_peer_read(struct tr_peer *ret_peer, int fd);
 void tr_peer_deinit(struct tr_peer *peer);
 bool tr_peer_has_group(const struct tr_peer *peer, gid_t gid);
 
-/* The roles of a peer in a daemon that runs as own_uid. */
-unsigned int tr_roles_of(const struct tr_peer *peer, uid_t own_uid);
 /* "call" and so on, for one role. */
 const char *tr_role_text(enum tr_role role);
 

@@ -99,6 +99,13 @@ struct tr_failure *tr_request_array(const struct tr_request *request, uint32_t i
         return NULL;
 }
 
+struct tr_failure *tr_request_check_name(const struct tr_request *request, const char *name, size_t len) {
+        if (tr_access_allows_name(request->connection, name, len))
+                return NULL;
+        return tr_failure_new(TR_CODE_DENIED, "%s: access to the name %.*s is not granted", request->method->name, (int)len,
+                              name);
+}
+
 static struct tr_failure *find_handle(struct tr_registry *registry, const struct tr_handle *handle,
                                       struct tr_target **ret_target) {
         struct tr_target *target = tr_registry_find(registry, handle);
@@ -137,8 +144,10 @@ struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t 
                 if (tr_handle_has_form(text, token->len))
                         return tr_failure_new(TR_CODE_NOT_RUNNING, "the %s is not running",
                                               text[0] == 'p' ? "pool" : "actor");
-                if (tr_name_is_valid(text, token->len))
-                        return find_name(registry, text, token->len, ret_target);
+                if (tr_name_is_valid(text, token->len)) {
+                        struct tr_failure *failure = tr_request_check_name(request, text, token->len);
+                        return failure ? failure : find_name(registry, text, token->len, ret_target);
+                }
         }
         return tr_request_bad_param(request, index, "a handle, its text, or a published name");
 }

@@ -61,9 +61,12 @@ struct tr_failure *tr_request_name(const struct tr_request *request, uint32_t in
 struct tr_failure *tr_request_array(const struct tr_request *request, uint32_t index, struct tr_span *ret_elements,
                                     uint32_t *ret_count);
 
+/* NULL, or denied: the rules of access do not grant this name to the peer. */
+struct tr_failure *tr_request_check_name(const struct tr_request *request, const char *name, size_t len);
+
 /*
- * One that is a target: a handle, its text, or a published name. NULL and a new reference; or bad-request, not-found
- * (a name that nobody has), not-running (a handle that nothing has any more).
+ * One that is a target: a handle, its text, or a published name. NULL and a new reference; or bad-request, denied
+ * (a name that is not granted), not-found (one that nobody has), not-running (a handle that nothing has any more).
  */
 struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target);
 /* NULL, or denied: what others started is reached with the role `operate` only. */

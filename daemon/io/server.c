@@ -57,6 +57,7 @@ void tr_server_free(struct tr_server *server) {
         while ((connection = tr_list_first(&server->connections, struct tr_connection, link)))
                 tr_connection_close(connection);
         tr_unsent_free(server->unsent);
+        tr_access_deinit(&server->access);
         tr_writer_deinit(&server->scratch);
         free(server->users);
         free(server->piece);
@@ -90,6 +91,15 @@ int tr_server_listen_fd(struct tr_server *server, int take_fd) {
 
 void tr_server_set_limits(struct tr_server *server, const struct tr_server_limits *limits) {
         server->limits = *limits;
+}
+
+void tr_server_set_access(struct tr_server *server, const struct tr_access *take_access) {
+        struct tr_access before = server->access;
+        struct tr_connection *connection;
+        server->access = *take_access;
+        tr_list_for_each(connection, &server->connections, link)
+                tr_connection_authorize(connection);
+        tr_access_deinit(&before);
 }
 
 void tr_server_drain(struct tr_server *server) {

@@ -8,6 +8,7 @@
 
 #include "daemon/base/error.h"
 
+struct tr_access;
 struct tr_feed;
 struct tr_loop;
 struct tr_server;
@@ -68,6 +69,9 @@ TR_MUST_CHECK int tr_server_listen_fd(struct tr_server *server, int take_fd);
 
 /* For a reload: applies to what comes from now on. */
 void tr_server_set_limits(struct tr_server *server, const struct tr_server_limits *limits);
+/* Who may do what, from now on; also for connections that are there: what they ask next is judged by these rules, and events by
+ * what they concern now. Without it there are no rules. */
+void tr_server_set_access(struct tr_server *server, const struct tr_access *take_access);
 /* No new connection from now on; those that are there are served on. */
 void tr_server_drain(struct tr_server *server);
 uint32_t tr_server_connections(const struct tr_server *server);

@@ -4,6 +4,7 @@
 
 #include "daemon/base/list.h"
 #include "daemon/core/failure.h"
+#include "daemon/io/access.h"
 #include "daemon/io/batch.h"
 #include "daemon/io/input.h"
 #include "daemon/io/loop.h"
@@ -26,6 +27,7 @@ struct tr_server {
         struct tr_system *system;
         struct tr_feed *feed;
         struct tr_server_limits limits;
+        struct tr_access access;
         void (*shutdown)(void *userdata);
         void *userdata;
 

@@ -26,6 +26,7 @@ static const char *const level_choices[] = { "error", "warning", "info", "debug"
 static const char *const format_choices[] = { "auto", "text", "json", "journal", NULL };
 /* As enum tr_routing. */
 static const char *const routing_choices[] = { "round-robin", "smallest-mailbox", "random", "shared", NULL };
+/* Each is the bit of enum tr_role. */
 static const char *const role_choices[] = { "call", "serve", "spawn", "operate", NULL };
 
 static const struct tr_key socket_keys[] = {
@@ -76,11 +77,13 @@ static const struct tr_key pool_keys[] = {
         { NULL },
 };
 
+#define RULE_AT(field) offsetof(struct tr_settings_rule, field)
+
 static const struct tr_key access_keys[] = {
-        { "user", tr_read_text, TR_KEY_UNKEPT, .min = 1, .max = 256 },
-        { "group", tr_read_text, TR_KEY_UNKEPT, .min = 1, .max = 256 },
-        { "roles", tr_read_choices, TR_KEY_UNKEPT, .flags = TR_KEY_REQUIRED, .choices = role_choices },
-        { "names", tr_read_patterns, TR_KEY_UNKEPT },
+        { "user", tr_read_text, RULE_AT(user), .min = 1, .max = 256 },
+        { "group", tr_read_text, RULE_AT(group), .min = 1, .max = 256 },
+        { "roles", tr_read_choices, RULE_AT(roles), .flags = TR_KEY_REQUIRED, .choices = role_choices },
+        { "names", tr_read_patterns, RULE_AT(names) },
         { NULL },
 };
 
@@ -140,7 +143,7 @@ const struct tr_key tr_settings_keys[] = {
         { "actors", tr_read_actors, AT(actors), .keys = actor_keys },
         { "pools", tr_read_pools, AT(pools), .keys = pool_keys },
         { "components", tr_read_components, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT },
-        { "access", tr_read_access, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT, .keys = access_keys },
+        { "access", tr_read_access, AT(access), .keys = access_keys },
         { "store", tr_read_object, 0, .keys = store_keys },
         { "limits", tr_read_object, 0, .keys = limits_keys },
         { "log", tr_read_object, 0, .keys = log_keys },

@@ -15,14 +15,16 @@ tr_read_fn tr_read_pools;
 tr_read_fn tr_read_args;
 /* `components`: folders, files or manifests. */
 tr_read_fn tr_read_components;
-/* `access`: rules, each of a user or of a group. */
+/* `access`: rules, each of a user or of a group, into a struct tr_settings_access. */
 tr_read_fn tr_read_access;
-/* `names` of an access rule. */
+/* `names` of an access rule: patterns, into a char **. */
 tr_read_fn tr_read_patterns;
 
 struct tr_settings_actors;
 void tr_settings_actors_deinit(struct tr_settings_actors *actors);
 struct tr_settings_pools;
 void tr_settings_pools_deinit(struct tr_settings_pools *pools);
+struct tr_settings_access;
+void tr_settings_access_deinit(struct tr_settings_access *access);
 
 #endif

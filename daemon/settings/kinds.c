@@ -165,7 +165,7 @@ void tr_read_path(struct tr_json_reader *reader, const struct tr_place *place, j
                 tr_reader_no_memory(reader);
 }
 
-static void free_texts(char **texts) {
+void tr_texts_free(char **texts) {
         for (char **at = texts; at && *at; at++)
                 free(*at);
         free(texts);
@@ -191,11 +191,11 @@ void tr_read_paths(struct tr_json_reader *reader, const struct tr_place *place, 
 
                 tr_read_path(reader, &inner, element, key, &paths[i]);
                 if (!paths[i]) {
-                        free_texts(paths);
+                        tr_texts_free(paths);
                         return;
                 }
         }
-        free_texts(*(char ***)field);
+        tr_texts_free(*(char ***)field);
         *(char ***)field = paths;
 }
 

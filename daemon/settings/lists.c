@@ -164,18 +164,35 @@ void tr_read_components(struct tr_json_reader *reader, const struct tr_place *pl
         }
 }
 
+void tr_settings_access_deinit(struct tr_settings_access *access) {
+        for (size_t i = 0; i < access->count; i++) {
+                free(access->list[i].user);
+                free(access->list[i].group);
+                tr_texts_free(access->list[i].names);
+        }
+        free(access->list);
+        *access = (struct tr_settings_access){ 0 };
+}
+
 void tr_read_access(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
                     const struct tr_key *key, void *field) {
+        struct tr_settings_access access = { .list = new_list(reader, place, value, sizeof(*access.list)) };
         json_t *element;
         size_t i;
 
-        tr_read_objects(reader, place, value, key, field);
+        if (!access.list)
+                return;
         json_array_foreach(value, i, element) {
                 struct tr_place inner = { .parent = place, .index = i };
 
+                access.list[i].line = tr_place_line(&inner, reader->text, reader->len);
+                access.count++;
+                tr_read_keys(reader, &inner, element, key->keys, &access.list[i]);
                 if (json_is_object(element) && !json_object_get(element, "user") == !json_object_get(element, "group"))
                         tr_reader_problem(reader, &inner, "must have either a user or a group");
         }
+        tr_settings_access_deinit(field);
+        *(struct tr_settings_access *)field = access;
 }
 
 /* A name, or what names begin with and then "*"; "*" is all. */
@@ -189,20 +206,42 @@ static bool is_pattern(const char *text) {
         return tr_name_is_valid(text, len - (text[len - 2] == '.' ? 2 : 1));
 }
 
+/* A copy, the caller's; NULL where it is none, or memory is short, which is said. */
+static char *read_pattern(struct tr_json_reader *reader, const struct tr_place *place, json_t *value) {
+        const char *text = json_string_value(value);
+        char *copy;
+
+        if (!text || strlen(text) != json_string_length(value) || !is_pattern(text)) {
+                tr_reader_problem(reader, place, "must be a name, or the beginning of names and *");
+                return NULL;
+        }
+        copy = strdup(text);
+        if (!copy)
+                tr_reader_no_memory(reader);
+        return copy;
+}
+
 void tr_read_patterns(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
                       const struct tr_key *key, void *field) {
+        char **patterns;
         json_t *element;
-        size_t i;
+        size_t i, count = 0;
 
         if (!json_is_array(value)) {
                 tr_reader_problem(reader, place, "must be a list of names");
                 return;
         }
+        patterns = calloc(json_array_size(value) + 1, sizeof(*patterns));
+        if (!patterns) {
+                tr_reader_no_memory(reader);
+                return;
+        }
         json_array_foreach(value, i, element) {
                 struct tr_place inner = { .parent = place, .index = i };
-                const char *text = json_string_value(element);
 
-                if (!text || strlen(text) != json_string_length(element) || !is_pattern(text))
-                        tr_reader_problem(reader, &inner, "must be a name, or the beginning of names and *");
+                patterns[count] = read_pattern(reader, &inner, element);
+                count += patterns[count] != NULL;
         }
+        tr_texts_free(*(char ***)field);
+        *(char ***)field = patterns;
 }

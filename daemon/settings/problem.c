@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/base/log.h"
 
 int tr_problems_addv(struct tr_problems *problems, const char *file, int line, char *take_key, const char *format,
                      va_list arguments) {
@@ -47,6 +48,14 @@ char *tr_problem_text(const struct tr_problem *problem) {
                      problem->key ? ": " : "", problem->text) < 0)
                 return NULL;
         return text;
+}
+
+void tr_problems_log(const struct tr_problems *problems) {
+        for (size_t i = 0; i < problems->count; i++) {
+                TR_AUTO_FREE char *text = tr_problem_text(&problems->list[i]);
+
+                tr_log(TR_LOG_WARNING, "%s", text ? text : "out of memory");
+        }
 }
 
 void tr_problems_deinit(struct tr_problems *problems) {

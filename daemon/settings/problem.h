@@ -27,6 +27,8 @@ TR_MUST_CHECK int tr_problems_add(struct tr_problems *problems, const char *file
                                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* "FILE:LINE: KEY: TEXT", the caller's; NULL where memory is short. */
 char *tr_problem_text(const struct tr_problem *problem);
+/* Each as a warning in the log. */
+void tr_problems_log(const struct tr_problems *problems);
 void tr_problems_deinit(struct tr_problems *problems);
 
 #endif

@@ -73,6 +73,8 @@ void tr_read_keys(struct tr_json_reader *reader, const struct tr_place *place, j
 /* Tells what is wrong at a place. */
 void tr_reader_problem(struct tr_json_reader *reader, const struct tr_place *place, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+/* Frees a NULL-terminated list of texts. NULL is fine. */
+void tr_texts_free(char **texts);
 /* Tells that memory is short. */
 void tr_reader_no_memory(struct tr_json_reader *reader);
 

@@ -205,10 +205,9 @@ void tr_settings_free(struct tr_settings *settings) {
         free(settings->file);
         free(settings->socket_path);
         free(settings->socket_group);
-        for (char **at = settings->path; at && *at; at++)
-                free(*at);
-        free(settings->path);
+        tr_texts_free(settings->path);
         tr_settings_actors_deinit(&settings->actors);
         tr_settings_pools_deinit(&settings->pools);
+        tr_settings_access_deinit(&settings->access);
         free(settings);
 }

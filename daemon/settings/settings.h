@@ -79,6 +79,20 @@ struct tr_settings_pools {
         size_t count;
 };
 
+/* An entry of `access`. */
+struct tr_settings_rule {
+        char *user;     /* a name or a number; NULL: it is of a group */
+        char *group;    /* the same; NULL: it is of a user */
+        uint64_t roles; /* as the bits of enum tr_role */
+        char **names;   /* patterns, NULL-terminated; NULL: none were given, which is all */
+        int line;
+};
+
+struct tr_settings_access {
+        struct tr_settings_rule *list;
+        size_t count;
+};
+
 struct tr_settings_limits {
         uint64_t actors;
         uint64_t actors_per_user;
@@ -110,6 +124,7 @@ struct tr_settings {
         bool has_allow;        /* it was configured */
         struct tr_settings_actors actors;
         struct tr_settings_pools pools;
+        struct tr_settings_access access;
         struct tr_settings_limits limits;
         uint64_t log_level;  /* enum tr_log_level */
         uint64_t log_format; /* enum tr_log_format */

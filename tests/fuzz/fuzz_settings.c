@@ -60,6 +60,11 @@ static void check_settings(const struct tr_settings *settings) {
                 FUZZ_CHECK(settings->actors.list[i].actor);
                 FUZZ_CHECK(settings->actors.list[i].heap_bytes <= limits->heap_max_bytes);
         }
+        for (size_t i = 0; i < settings->access.count; i++) {
+                FUZZ_CHECK(!settings->access.list[i].user != !settings->access.list[i].group);
+                for (char **at = settings->access.list[i].names; at && *at; at++)
+                        FUZZ_CHECK(**at);
+        }
 }
 
 /* On text that no parser has accepted. */

@@ -48,17 +48,4 @@ START_TEST(what_the_kernel_does_not_say_is_nobodys) {
 }
 END_TEST
 
-START_TEST(root_and_the_daemons_own_user_may_do_everything) {
-        struct tr_peer root = { .uid = 0 }, own = { .uid = 1000 }, other = { .uid = 1001 },
-                       nobody = { .uid = TR_NOBODY };
-        ck_assert_uint_eq(tr_roles_of(&root, 1000), TR_ROLE_ALL);
-        ck_assert_uint_eq(tr_roles_of(&own, 1000), TR_ROLE_ALL);
-        ck_assert_uint_eq(tr_roles_of(&other, 1000), TR_ROLE_CALL);
-        ck_assert_uint_eq(tr_roles_of(&nobody, 1000), TR_ROLE_CALL);
-        /* A daemon that runs as nobody is not everybody's. */
-        ck_assert_uint_eq(tr_roles_of(&nobody, TR_NOBODY), TR_ROLE_CALL);
-}
-END_TEST
-
-suite_main("peer", a_peer_is_who_the_kernel_says, what_the_kernel_does_not_say_is_nobodys,
-           root_and_the_daemons_own_user_may_do_everything);
+suite_main("peer", a_peer_is_who_the_kernel_says, what_the_kernel_does_not_say_is_nobodys);

@@ -11,6 +11,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/core/pool.h"
+#include "daemon/io/peer.h"
 #include "daemon/settings/settings.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/suite.h"
@@ -220,6 +221,34 @@ START_TEST(pools_are_read) {
         ck_assert_uint_eq(second->routing, TR_ROUTING_ROUND_ROBIN);
         ck_assert_uint_eq(second->workers + second->queue + second->backoff_min_ms, 0);
         ck_assert_int_eq(second->line, 4);
+        tr_settings_free(settings);
+}
+END_TEST
+
+START_TEST(access_is_read) {
+        struct tr_settings *settings =
+                load("{\"access\": [{\"user\": \"media\", \"roles\": [\"call\", \"serve\"], \"names\": [\"media.*\", \"a\"]},\n"
+                     "  {\"group\": \"12\", \"roles\": [\"operate\", \"spawn\"]},\n"
+                     "  {\"user\": \"u\", \"roles\": [], \"names\": []}]}");
+        const struct tr_settings_rule *rules = settings->access.list;
+
+        ck_assert_uint_eq(settings->access.count, 3);
+        ck_assert_str_eq(rules[0].user, "media");
+        ck_assert_ptr_null(rules[0].group);
+        ck_assert_uint_eq(rules[0].roles, TR_ROLE_CALL | TR_ROLE_SERVE);
+        ck_assert_str_eq(rules[0].names[0], "media.*");
+        ck_assert_str_eq(rules[0].names[1], "a");
+        ck_assert_ptr_null(rules[0].names[2]);
+        ck_assert_int_eq(rules[0].line, 1);
+        ck_assert_ptr_null(rules[1].user);
+        ck_assert_str_eq(rules[1].group, "12");
+        ck_assert_uint_eq(rules[1].roles, TR_ROLE_OPERATE | TR_ROLE_SPAWN);
+        ck_assert_ptr_null(rules[1].names);
+        ck_assert_int_eq(rules[1].line, 2);
+        ck_assert_uint_eq(rules[2].roles, 0);
+        ck_assert_ptr_nonnull(rules[2].names);
+        ck_assert_ptr_null(rules[2].names[0]);
+        ck_assert_uint_eq(notes.count, 0);
         tr_settings_free(settings);
 }
 END_TEST
@@ -500,8 +529,7 @@ START_TEST(what_is_not_built_yet_is_told) {
                 " \"store\": {\"path\": \"x.db\"}, \"trace\": {\"file\": \"t\"},\n"
                 " \"metrics\": {\"path\": \"m\",\n"
                 "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"queue\": 5}}"));
-        assert_said(&notes, ":6: access: without effect in this version\n"
-                            ":8: store.path: without effect in this version\n"
+        assert_said(&notes, ":8: store.path: without effect in this version\n"
                             ":8: trace.file: without effect in this version\n"
                             ":9: metrics.path: without effect in this version\n"
                             ":10: metrics.mode: without effect in this version\n"
@@ -515,7 +543,7 @@ START_TEST(want_of_memory_is_an_error_and_nothing_else) {
 
         write_file("{\"path\": [\"a\", \"/b\"], \"actors\": [{\"actor\": \"a:B\", \"args\": [1, [2]], \"publish\": "
                    "\"p\"}],\n"
-                   " \"access\": [{\"user\": \"u\", \"roles\": []}], \"limits\": {\"queue\": 1}}");
+                   " \"access\": [{\"user\": \"u\", \"roles\": [], \"names\": [\"a\", \"b.*\"]}], \"limits\": {\"queue\": 1}}");
         setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
         tr_log_set_level(TR_LOG_ERROR);
         do {
@@ -547,6 +575,7 @@ int main(void) {
         tcase_add_test(tests, every_key_has_its_default);
         tcase_add_test(tests, the_defaults_are_a_configuration);
         tcase_add_test(tests, every_key_is_read);
+        tcase_add_test(tests, access_is_read);
         tcase_add_test(tests, actors_are_read);
         tcase_add_test(tests, pools_are_read);
         tcase_add_test(tests, relative_paths_start_at_the_files_folder);

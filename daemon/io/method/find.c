@@ -15,6 +15,8 @@ struct tr_failure *tr_method_find_name(struct tr_request *request) {
         const char *name;
         size_t len;
         struct tr_failure *failure = tr_request_name(request, 0, &name, &len);
+        if (!failure)
+                failure = tr_request_check_name(request, name, len);
         if (failure)
                 return failure;
         struct tr_target *target = tr_registry_find_name(&request->connection->server->system->registry, name, len);

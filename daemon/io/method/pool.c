@@ -59,6 +59,12 @@ static struct tr_failure *check_options(const struct tr_request *request, const 
         return tr_option_check_heap(request, chosen->heap_bytes);
 }
 
+/* The one that it is published under. */
+static struct tr_failure *check_name(const struct tr_request *request, const struct tr_text *name, const struct tr_text *publish) {
+        const struct tr_text *published = publish->data ? publish : name;
+        return tr_request_check_name(request, published->data, published->len);
+}
+
 static struct tr_failure *read_request(struct tr_request *request, struct pool_options *chosen, struct tr_start_texts *texts,
                                        struct tr_pool_options *pool) {
         struct tr_text name = { 0 }, actor = { 0 };
@@ -78,6 +84,8 @@ static struct tr_failure *read_request(struct tr_request *request, struct pool_o
         pool->backoff_reset_ns = chosen->backoff.reset_ns;
         if (!failure)
                 failure = check_options(request, chosen, pool);
+        if (!failure)
+                failure = check_name(request, &name, &chosen->publish);
         if (failure)
                 return failure;
 

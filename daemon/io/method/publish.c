@@ -29,6 +29,8 @@ struct tr_failure *tr_method_publish(struct tr_request *request) {
         struct tr_target *target = NULL;
         struct tr_failure *failure = tr_request_name(request, 0, &name, &len);
         if (!failure)
+                failure = tr_request_check_name(request, name, len);
+        if (!failure)
                 failure = tr_request_own_target(request, 1, &target);
         if (!failure)
                 failure = publish(target, name, len);

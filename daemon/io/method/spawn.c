@@ -54,6 +54,8 @@ static struct tr_failure *read_request(struct tr_request *request, struct spawn_
                 failure = tr_option_check_heap(request, chosen->heap_bytes);
         if (!failure && chosen->if_absent && !chosen->publish.data)
                 failure = tr_failure_new(TR_CODE_BAD_REQUEST, "spawn: the option if_absent needs publish");
+        if (!failure && chosen->publish.data)
+                failure = tr_request_check_name(request, chosen->publish.data, chosen->publish.len);
         if (failure)
                 return failure;
 
