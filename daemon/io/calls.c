@@ -30,7 +30,7 @@ static int calls_grow(struct tr_calls *calls) {
         return 0;
 }
 
-int tr_calls_add(struct tr_calls *calls, struct tr_message *take_message, bool waiting, uint32_t *ret_id) {
+int tr_calls_add(struct tr_calls *calls, struct tr_message *take_message, struct tr_callee *callee, bool waiting, uint32_t *ret_id) {
         if (2 * calls->count >= calls->room) {
                 int r = calls_grow(calls);
                 if (r)
@@ -39,7 +39,7 @@ int tr_calls_add(struct tr_calls *calls, struct tr_message *take_message, bool w
         while (calls_slot(calls, calls->next_id)->message)
                 calls->next_id++;
         *ret_id = calls->next_id++;
-        *calls_slot(calls, *ret_id) = (struct tr_call){ *ret_id, waiting, take_message };
+        *calls_slot(calls, *ret_id) = (struct tr_call){ *ret_id, waiting, take_message, callee };
         calls->count++;
         calls->bytes += tr_call_bytes(take_message);
         return 0;
@@ -72,9 +72,12 @@ struct tr_message *tr_calls_take(struct tr_calls *calls, uint32_t id) {
         return slot ? slot_empty(calls, slot) : NULL;
 }
 
-struct tr_message *tr_calls_take_sent(struct tr_calls *calls, uint32_t id) {
+struct tr_message *tr_calls_take_sent(struct tr_calls *calls, uint32_t id, struct tr_callee **ret_callee) {
         struct tr_call *slot = calls_find(calls, id);
-        return slot && !slot->waiting ? slot_empty(calls, slot) : NULL;
+        if (!slot || slot->waiting)
+                return NULL;
+        *ret_callee = slot->callee;
+        return slot_empty(calls, slot);
 }
 
 void tr_calls_sweep(struct tr_calls *calls, uint32_t looks, struct tr_list *ret_settled) {
@@ -85,10 +88,12 @@ void tr_calls_sweep(struct tr_calls *calls, uint32_t looks, struct tr_list *ret_
         }
 }
 
-void tr_calls_take_all(struct tr_calls *calls, struct tr_list *ret_all) {
+void tr_calls_take_all(struct tr_calls *calls, const struct tr_callee *callee, struct tr_list *ret_all) {
         for (uint32_t i = 0; i < calls->room; i++)
-                if (calls->slots[i].message)
+                if (calls->slots[i].message && (!callee || calls->slots[i].callee == callee))
                         tr_list_append(ret_all, &slot_empty(calls, &calls->slots[i])->link);
+        if (callee)
+                return;
         free(calls->slots);
         calls->slots = NULL;
         calls->room = 0;

@@ -16,14 +16,17 @@ static inline uint64_t tr_call_bytes(const struct tr_message *message) {
         return tr_message_bytes(message) + TR_CALL_BYTES;
 }
 
+struct tr_callee;
+
 struct tr_call {
         uint32_t id;
         bool waiting; /* it has not gone out: nobody can answer it, and it is not swept */
         struct tr_message *message; /* strong; NULL: the slot is free */
+        struct tr_callee *callee;   /* whom it was posted to; borrowed */
 };
 
 /*
- * What a client was asked and has not answered, by the id that the daemon gave it. Guarded by its connection's lock.
+ * What a client was asked, by all its callees, and has not answered, by the id that the daemon gave it. Guarded by its connection's lock.
  *
  * Nobody tells it that an ask was settled otherwise (its asker gave up, or ended). Such asks are found by looking at
  * some slots now and then (tr_calls_sweep), and until then their ids stay taken, for late answers to find.
@@ -38,16 +41,17 @@ struct tr_calls {
 };
 
 /* Takes a message in, which waits or goes out at once. 0 or -ENOMEM, and it is still the caller's. */
-TR_MUST_CHECK int tr_calls_add(struct tr_calls *calls, struct tr_message *take_message, bool waiting, uint32_t *ret_id);
+TR_MUST_CHECK int tr_calls_add(struct tr_calls *calls, struct tr_message *take_message, struct tr_callee *callee, bool waiting,
+                               uint32_t *ret_id);
 /* What waited has gone out. */
 void tr_calls_set_sent(struct tr_calls *calls, uint32_t id);
 /* Takes a message out, or NULL where none has that id. */
 struct tr_message *tr_calls_take(struct tr_calls *calls, uint32_t id);
-/* The same, of those that went out. */
-struct tr_message *tr_calls_take_sent(struct tr_calls *calls, uint32_t id);
+/* The same, of those that went out, and whom it was posted to. */
+struct tr_message *tr_calls_take_sent(struct tr_calls *calls, uint32_t id, struct tr_callee **ret_callee);
 /* Looks at so many slots, and moves what went out and is settled there to the list. */
 void tr_calls_sweep(struct tr_calls *calls, uint32_t looks, struct tr_list *ret_settled);
-/* Empties it into the list, and frees what it has. */
-void tr_calls_take_all(struct tr_calls *calls, struct tr_list *ret_all);
+/* Moves all that was posted to a callee into the list. NULL: to any of them; then what the table has is freed too. */
+void tr_calls_take_all(struct tr_calls *calls, const struct tr_callee *callee, struct tr_list *ret_all);
 
 #endif

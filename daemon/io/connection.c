@@ -29,6 +29,7 @@
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
 #include "daemon/io/callee.h"
+#include "daemon/io/listening.h"
 #include "daemon/io/reply.h"
 #include "daemon/io/server_internal.h"
 
@@ -70,6 +71,8 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         tr_connection_authorize(connection);
         connection->over_limit = over_limit;
         connection->form = (struct tr_response_form){ .errors = TR_ERRORS_PAIR, .values = TR_FORM_PLAIN };
+        atomic_init(&connection->call_form, (uint8_t)TR_FORM_PLAIN);
+        tr_outgoing_init(&connection->outgoing);
         connection->timeout_ns = TR_NEVER;
         connection->armed_ns = TR_NEVER;
         connection->fd = take_fd;
@@ -109,7 +112,8 @@ struct tr_connection *tr_connection_ref(struct tr_connection *connection) {
 }
 
 void tr_connection_unref(struct tr_connection *connection) {
-        tr_connection_unref_many(connection, 1);
+        if (connection)
+                tr_connection_unref_many(connection, 1);
 }
 
 void tr_connection_unref_many(struct tr_connection *connection, uint32_t count) {
@@ -169,7 +173,7 @@ void tr_connection_close(struct tr_connection *connection) {
         tr_peer_deinit(&connection->peer);
 
         settle_all(chain);
-        tr_callee_end(connection);
+        tr_listening_end(connection);
         tr_feed_leave(server->feed, connection);
         if (connection->session)
                 tr_session_end(connection->session, TR_STOP_SESSION, server->system->limits.grace_ns, NULL, NULL);
@@ -340,7 +344,7 @@ bool tr_connection_attend(struct tr_connection *connection) {
         uint64_t sent_total = output->sent_total;
         bool over =
                 connection->ended && (output->broken || (connection->pending.count == 0 && !tr_output_waiting(output) &&
-                                                            !tr_callee_has_waiting_locked(connection)));
+                                                            connection->outgoing.waiting_count == 0));
         tr_lock_release(&connection->lock);
 
         if (doom)

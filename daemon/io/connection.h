@@ -14,6 +14,7 @@
 #include "daemon/io/feed.h"
 #include "daemon/io/input.h"
 #include "daemon/io/loop.h"
+#include "daemon/io/outgoing.h"
 #include "daemon/io/output.h"
 #include "daemon/io/peer.h"
 #include "daemon/io/pending.h"
@@ -52,7 +53,7 @@ struct tr_connection {
         struct event write_event;
         struct tr_input input;
         struct tr_session *session;     /* what it spawned; NULL until it spawns */
-        struct tr_callee *callee;       /* strong: how others reach it; NULL until it listens */
+        struct tr_callee *listening;    /* strong: how others reach it; NULL until it listens */
         struct tr_subscriptions subscriptions;
         struct tr_response_form form;   /* of what is received from now on */
         uint64_t timeout_ns;            /* of its requests that name none; TR_NEVER: none */
@@ -79,6 +80,8 @@ struct tr_connection {
         uint32_t replies_total; /* the loop's: how many requests had a reply, for ids that no request has */
         _Atomic uint64_t reply_bytes; /* of the methods chosen for those that are pending */
         struct tr_output output TR_GUARDED_BY(lock);
+        struct tr_outgoing outgoing TR_GUARDED_BY(lock); /* what others have to say to it */
+        _Atomic uint8_t call_form; /* enum tr_form: of what goes out so, from now on */
         struct tr_unsent_entry unsent; /* see there */
         struct tr_work work; /* posted, with a reference, where the loop has to look at it (tr_connection_attend) */
 };
@@ -91,6 +94,7 @@ void tr_connection_authorize(struct tr_connection *connection);
 /* It is read from now on. It is in the server's list, which has the reference. */
 void tr_connection_start(struct tr_connection *connection);
 struct tr_connection *tr_connection_ref(struct tr_connection *connection);
+/* NULL is fine. */
 void tr_connection_unref(struct tr_connection *connection);
 void tr_connection_unref_many(struct tr_connection *connection, uint32_t count);
 

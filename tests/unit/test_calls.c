@@ -10,6 +10,7 @@
 #include "tests/unit/suite.h"
 
 static struct tr_calls calls;
+static struct tr_callee *callee;
 
 static struct tr_message *message_new(void) {
         struct tr_message *message = tr_message_new(TR_MESSAGE_HANDLER, "h", 1, "\x01", 1, 1);
@@ -19,7 +20,7 @@ static struct tr_message *message_new(void) {
 
 static uint32_t add(struct tr_message *message, bool waiting) {
         uint32_t id;
-        ck_assert_int_eq(tr_calls_add(&calls, message, waiting, &id), 0);
+        ck_assert_int_eq(tr_calls_add(&calls, message, NULL, waiting, &id), 0);
         return id;
 }
 
@@ -40,7 +41,7 @@ static void begin(void) {
 
 static void end(void) {
         struct tr_list rest = TR_LIST_INIT(rest);
-        tr_calls_take_all(&calls, &rest);
+        tr_calls_take_all(&calls, NULL, &rest);
         drop_all(&rest);
         ck_assert_uint_eq(calls.count, 0);
         ck_assert_uint_eq(calls.bytes, 0);
@@ -60,8 +61,8 @@ START_TEST(each_is_found_by_its_id) {
                 ids[i] = add(messages[i], false);
                 if (i % 3 == 0)
                         continue;
-                ck_assert_ptr_eq(tr_calls_take_sent(&calls, ids[i]), messages[i]);
-                ck_assert_ptr_null(tr_calls_take_sent(&calls, ids[i]));
+                ck_assert_ptr_eq(tr_calls_take_sent(&calls, ids[i], &callee), messages[i]);
+                ck_assert_ptr_null(tr_calls_take_sent(&calls, ids[i], &callee));
                 tr_message_unref(messages[i]);
         }
         ck_assert_uint_eq(calls.count, (COUNT + 2) / 3);
@@ -97,7 +98,7 @@ START_TEST(what_waits_is_not_answered_and_not_swept) {
         struct tr_message *message = message_new();
         bool begun;
         uint32_t id = add(message, true);
-        ck_assert_ptr_null(tr_calls_take_sent(&calls, id));
+        ck_assert_ptr_null(tr_calls_take_sent(&calls, id, &callee));
         ck_assert(tr_message_settle(message, &begun));
         tr_calls_sweep(&calls, 100, &settled);
         ck_assert_uint_eq(drop_all(&settled), 0);
@@ -132,6 +133,30 @@ START_TEST(what_was_given_up_is_swept_a_few_slots_at_a_time) {
 }
 END_TEST
 
+START_TEST(who_leaves_takes_out_its_own) {
+        /* They are told apart, and nothing of them is looked at. */
+        struct tr_callee *one = (struct tr_callee *)&calls, *other = (struct tr_callee *)&callee;
+        struct tr_list taken = TR_LIST_INIT(taken);
+        uint32_t ids[20];
+        begin();
+        for (uint32_t i = 0; i < 20; i++)
+                ck_assert_int_eq(tr_calls_add(&calls, message_new(), i % 4 ? one : other, i % 2, &ids[i]), 0);
+        tr_calls_take_all(&calls, other, &taken);
+        ck_assert_uint_eq(drop_all(&taken), 5);
+        ck_assert_uint_eq(calls.count, 15);
+        for (uint32_t i = 0; i < 20; i += 2) {
+                struct tr_message *message = tr_calls_take_sent(&calls, ids[i], &callee);
+                ck_assert_int_eq(message != NULL, i % 4 != 0);
+                if (message)
+                        ck_assert_ptr_eq(callee, one);
+                tr_message_unref(message);
+        }
+        tr_calls_take_all(&calls, one, &taken);
+        ck_assert_uint_eq(drop_all(&taken), 10);
+        end();
+}
+END_TEST
+
 START_TEST(without_memory_nothing_has_happened) {
         tr_stock_disable();
         begin();
@@ -140,7 +165,7 @@ START_TEST(without_memory_nothing_has_happened) {
         struct tr_message *message = message_new();
         uint32_t id = 77;
         failing_arm(1);
-        ck_assert_int_eq(tr_calls_add(&calls, message, false, &id), -ENOMEM);
+        ck_assert_int_eq(tr_calls_add(&calls, message, NULL, false, &id), -ENOMEM);
         failing_arm(0);
         ck_assert_uint_eq(id, 77);
         ck_assert_uint_eq(calls.count, 4);
@@ -151,4 +176,4 @@ END_TEST
 
 suite_main("calls", each_is_found_by_its_id, ids_go_round_and_pass_over_those_in_use,
            what_waits_is_not_answered_and_not_swept, what_was_given_up_is_swept_a_few_slots_at_a_time,
-           without_memory_nothing_has_happened);
+           who_leaves_takes_out_its_own, without_memory_nothing_has_happened);

@@ -8,10 +8,10 @@
 #include "daemon/io/method.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/core/system.h"
-#include "daemon/io/callee.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/option.h"
 #include "daemon/io/server_internal.h"
@@ -124,7 +124,8 @@ struct tr_failure *tr_method_hello(struct tr_request *request) {
                 return failure;
         connection->form = form;
         connection->timeout_ns = chosen.timeout_ns;
-        tr_callee_set_form(connection);
+        /* relaxed: what is just being posted may have either form */
+        atomic_store_explicit(&connection->call_form, (uint8_t)form.values, memory_order_relaxed);
 
         struct tr_writer *result = request->result;
         tr_write_map(result, 5);

@@ -7,8 +7,8 @@
 
 #include "daemon/io/method.h"
 
-#include "daemon/io/callee.h"
 #include "daemon/io/connection.h"
+#include "daemon/io/listening.h"
 #include "daemon/io/option.h"
 
 struct listen_options {
@@ -22,9 +22,9 @@ struct tr_failure *tr_method_listen(struct tr_request *request) {
         struct listen_options chosen = { 0 };
         struct tr_failure *failure = TR_OPTIONS_READ(request, 0, options, &chosen);
         if (!failure)
-                failure = tr_callee_listen(connection, &chosen.chosen);
+                failure = tr_listening_begin(connection, &chosen.chosen);
         if (failure)
                 return failure;
-        tr_response_write_handle(request->result, connection->form.values, &connection->callee->target.handle);
+        tr_response_write_handle(request->result, connection->form.values, &connection->listening->target.handle);
         return NULL;
 }
