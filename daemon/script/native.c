@@ -31,6 +31,9 @@ void tr_native_push(lua_State *L, const char *name, const char *path) {
 }
 
 void tr_native_open(lua_State *L) {
+        static const struct tr_denial denied = {
+                LUA_LOADLIBNAME, "loadlib", "is not granted: it needs \"native\" in the configuration's \"allow\""
+        };
         int package = lua_gettop(L);
 
         if (tr_native_is_granted(L)) {
@@ -39,8 +42,7 @@ void tr_native_open(lua_State *L) {
                 lua_pushvalue(L, -1);
                 tr_vm_pin(L, TR_PIN_LOADLIB);
         } else {
-                tr_stdlib_push_denied(
-                        L, "package.loadlib is not granted: it needs \"native\" in the configuration's \"allow\"");
+                tr_stdlib_push_denied(L, &denied);
         }
         lua_setfield(L, package, "loadlib");
         lua_settop(L, package);

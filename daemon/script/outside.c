@@ -17,61 +17,58 @@
 #include "daemon/script/vm.h"
 
 static int raise_denied(lua_State *L) {
-        tr_script_raise(L, TR_CODE_DENIED, "%s", lua_tostring(L, lua_upvalueindex(1)));
+        const struct tr_denial *denial = lua_touserdata(L, lua_upvalueindex(1));
+
+        tr_script_raise(L, TR_CODE_DENIED, "%s%s%s %s", denial->library ?: "", denial->library ? "." : "",
+                        denial->function, denial->why);
 }
 
-void tr_stdlib_push_denied(lua_State *L, const char *text) {
-        lua_pushstring(L, text);
+void tr_stdlib_push_denied(lua_State *L, const struct tr_denial *denial) {
+        lua_pushlightuserdata(L, (void *)denial);
         lua_pushcclosure(L, raise_denied, 1);
 }
 
-/* One function of a library, by the names of both; the library NULL: a basic function. */
-struct name {
-        const char *library;
-        const char *function;
-};
-
-/* Puts one that raises in place of a function. */
-static void deny(lua_State *L, const struct name *name, const char *format) {
-        if (name->library)
-                lua_getglobal(L, name->library);
-        else
-                lua_pushglobaltable(L);
-        if (name->library)
-                lua_pushfstring(L, "%s.%s", name->library, name->function);
-        else
-                lua_pushstring(L, name->function);
-        lua_pushfstring(L, format, lua_tostring(L, -1));
-        tr_stdlib_push_denied(L, lua_tostring(L, -1));
-        lua_setfield(L, -4, name->function);
-        lua_pop(L, 3);
+/* Puts functions that raise in place of those of a library. */
+static void deny(lua_State *L, const struct tr_denial *denials, size_t count) {
+        for (const struct tr_denial *denial = denials; denial < denials + count; denial++) {
+                if (denial->library)
+                        lua_getglobal(L, denial->library);
+                else
+                        lua_pushglobaltable(L);
+                tr_stdlib_push_denied(L, denial);
+                lua_setfield(L, -2, denial->function);
+                lua_pop(L, 1);
+        }
 }
 
 static void deny_files(lua_State *L) {
-        static const struct name names[] = {
-                { NULL, "dofile" }, { NULL, "loadfile" }, { "io", "input" },  { "io", "lines" },  { "io", "open" },
-                { "io", "output" }, { "io", "tmpfile" },  { "os", "remove" }, { "os", "rename" }, { "os", "tmpname" },
+        static const char why[] = "is not granted: it needs \"files\" in the configuration's \"allow\"";
+        static const struct tr_denial denials[] = {
+                { NULL, "dofile", why }, { NULL, "loadfile", why }, { "io", "input", why },   { "io", "lines", why },
+                { "io", "open", why },   { "io", "output", why },   { "io", "tmpfile", why }, { "os", "remove", why },
+                { "os", "rename", why }, { "os", "tmpname", why },
         };
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-                deny(L, &names[i], "%s is not granted: it needs \"files\" in the configuration's \"allow\"");
+        deny(L, denials, sizeof(denials) / sizeof(denials[0]));
 }
 
 static void deny_commands(lua_State *L) {
-        static const struct name names[] = { { "io", "popen" }, { "os", "execute" } };
+        static const char why[] = "is not granted: it needs \"commands\" in the configuration's \"allow\"";
+        static const struct tr_denial denials[] = { { "io", "popen", why }, { "os", "execute", why } };
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-                deny(L, &names[i], "%s is not granted: it needs \"commands\" in the configuration's \"allow\"");
+        deny(L, denials, sizeof(denials) / sizeof(denials[0]));
 }
 
 static void deny_process(lua_State *L) {
-        static const struct name exit = { "os", "exit" }, setlocale = { "os", "setlocale" };
+        static const struct tr_denial denials[] = {
+                { "os", "exit",
+                  "would end the whole daemon: use troupe.stop(troupe.me()) in an actor, and return from main in a "
+                  "program" },
+                { "os", "setlocale",
+                  "would change the whole process: there is one locale, \"C\"; use a module that formats by itself" },
+        };
 
-        deny(L, &exit,
-             "%s would end the whole daemon: use troupe.stop(troupe.me()) in an actor, and return from main in a "
-             "program");
-        deny(L, &setlocale,
-             "%s would change the whole process: there is one locale, \"C\"; use a module that formats by itself");
+        deny(L, denials, sizeof(denials) / sizeof(denials[0]));
 }
 
 /* io.write in the daemon */

@@ -29,7 +29,15 @@ void tr_command_open(lua_State *L);
 /* Unknown globals. Last, because from here on reading one raises. */
 void tr_globals_open(lua_State *L);
 
-/* Pushes a function that raises `denied` with the text, which it keeps. */
-void tr_stdlib_push_denied(lua_State *L, const char *text);
+/* A function that is not to be had: what of, its name, and why, the end of a sentence that begins with both. The
+ * library NULL: a basic function. */
+struct tr_denial {
+        const char *library;
+        const char *function;
+        const char *why;
+};
+
+/* Pushes a function that raises `denied` and says so; the denial is a constant. */
+void tr_stdlib_push_denied(lua_State *L, const struct tr_denial *denial);
 
 #endif
