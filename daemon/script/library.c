@@ -3,7 +3,7 @@
 /*
  * The library's table.
  *
- * A function comes into it when it is looked up for the first time, and what is written in Lua is compiled then: most
+ * A function comes into it when it is looked up for the first time, and what is written in Lua is loaded then: most
  * actors need a few, and an idle actor is to cost little more than a bare VM.
  */
 
@@ -23,6 +23,7 @@
 #include "daemon/script/pool.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/send.h"
+#include "daemon/script/source.h"
 #include "daemon/script/spawn.h"
 #include "daemon/script/spawn_options.h"
 #include "daemon/script/supervise.h"
@@ -47,7 +48,7 @@ static lua_CFunction find_in_c(const char *name) {
 }
 
 void tr_library_push_part(lua_State *L, const struct tr_lua_part *part, const char *chunk_name) {
-        if (luaL_loadbufferx(L, part->text, part->len, chunk_name, "t") != LUA_OK)
+        if (tr_source_load_text(L, part->text, part->len, chunk_name) != LUA_OK)
                 lua_error(L);
 }
 

@@ -22,9 +22,11 @@ enum tr_source tr_source_open(const char *path, size_t root_len, int *ret_fd, in
 /* Hexadecimal digits of a hash, and a NUL. */
 #define TR_SOURCE_HASH_SIZE 33
 
-/* Pushes the compiled chunk of an open file, or the error. Lua's status; *ret_errno is set where the file could not
- * be read to its end, and ret_hash to the hash of its bytes where it was. Does not raise. The chunk's name is "@" and a
- * path. */
+/* Pushes the compiled chunk of an open file, or the error. Lua's status; ret_hash is the hash of the file's bytes.
+ * Where it could not be read to its end, *ret_errno says why, and neither a chunk nor a hash is to be counted on.
+ * Does not raise. The chunk's name is "@" and a path. */
 int tr_source_load(lua_State *L, int fd, const char *chunk_name, int *ret_errno, char ret_hash[TR_SOURCE_HASH_SIZE]);
+/* The same of a text that is there already: a part of the library. */
+int tr_source_load_text(lua_State *L, const char *text, size_t len, const char *chunk_name);
 
 #endif

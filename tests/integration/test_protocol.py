@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of actors over the socket, against the whole daemon."""
 
+import hashlib
 import os
 import socket
 import unittest
@@ -118,7 +119,9 @@ class Spawning(Protocol):
         self.assertEqual({key: info[key] for key in ("handle", "kind", "name", "actor", "state")},
                          {"handle": actor, "kind": "actor", "name": "the one", "actor": "worker:Worker", "state": info["state"]})
         self.assertEqual((info["module"], info["heap_max"]), ("worker", 1 << 20))
-        self.assertRegex(info["hash"], "^[0-9a-f]{32}$")
+        self.assertEqual(info["hash"], hashlib.sha256(MODULES["worker.lua"].encode()).hexdigest()[:32])
+        again = self.request("info", self.request("spawn", "worker", []))
+        self.assertEqual(again["hash"], info["hash"])
 
     def test_why_it_does_not_start(self):
         self.assertEqual(self.refusal("spawn", "nowhere", []), ("not-found", "no"))

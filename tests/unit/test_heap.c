@@ -110,6 +110,34 @@ START_TEST(a_module_reaches_it_too) {
 }
 END_TEST
 
+/* However it comes into the VM. */
+START_TEST(a_compiled_module_counts) {
+        static const struct tr_actor_options options = { .heap_bytes = 1 << 20 };
+        struct tr_target *target;
+        char *text = NULL;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+
+        fputs("local A = troupe.actor 'A' function A.on:count() return #F end F = {", out);
+        for (int i = 0; i < 8000; i++)
+                fputs("function()end,", out);
+        fputs("}", out);
+        fclose(out);
+        lua_fixture_init(&fixture, 0);
+        lua_fixture_module(&fixture, "m", text);
+        free(text);
+        for (int i = 0; i < 2; i++) {
+                target = lua_fixture_spawn(&fixture, "m", NULL);
+                ck_assert_answer(&fixture, target, "count", "8000");
+                tr_target_unref(target);
+                target = lua_fixture_spawn(&fixture, "m", &options);
+                ck_assert_end(&fixture, target, "fault(heap)/yes: the heap ceiling of 1M was reached");
+                tr_target_unref(target);
+        }
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 START_TEST(a_ceiling_that_holds_no_vm_fails_the_spawn) {
         static const struct tr_actor_options options = { .heap_bytes = 4 << 10 };
         struct tr_target *target;
@@ -167,5 +195,6 @@ START_TEST(an_answer_that_does_not_fit_rejects_its_promise) {
 END_TEST
 
 suite_main("heap", the_ceiling_is_a_fault, catching_it_does_not_help, buffers_count, garbage_does_not_count,
-           what_could_never_fit_reaches_it_at_once, a_module_reaches_it_too, a_ceiling_that_holds_no_vm_fails_the_spawn,
-           a_message_that_does_not_fit_is_refused, an_answer_that_does_not_fit_rejects_its_promise);
+           what_could_never_fit_reaches_it_at_once, a_module_reaches_it_too, a_compiled_module_counts,
+           a_ceiling_that_holds_no_vm_fails_the_spawn, a_message_that_does_not_fit_is_refused,
+           an_answer_that_does_not_fit_rejects_its_promise);

@@ -174,9 +174,12 @@ START_TEST(the_beginning_of_a_file_is_not_always_lua) {
         file = fopen(path, "w");
         fputs("\x1bLua", file);
         fclose(file);
-        expect("return { require 'shell', require 'empty' }", "[2,true]");
-        expect("return select(2, pcall(require, 'binary')).message",
-               "\"the module `binary` failed to load: attempt to load a binary chunk (mode is 't')\"");
+        /* the second time it has been compiled before */
+        for (int i = 0; i < 2; i++) {
+                expect("return { require 'shell', require 'empty' }", "[2,true]");
+                expect("return select(2, pcall(require, 'binary')).message",
+                       "\"the module `binary` failed to load: attempt to load a binary chunk (mode is 't')\"");
+        }
         lua_fixture_deinit(&fixture);
 }
 END_TEST
@@ -239,6 +242,54 @@ START_TEST(code_is_read_at_every_start) {
 }
 END_TEST
 
+/* Each VM loads them; the first one compiles. */
+START_TEST(what_was_compiled_before_is_the_same) {
+        static const char text[] = "local M = {}\nlocal function inner(given)\n  return given.field.of\nend\n"
+                                   "function M.outer(...) return inner(...) end\nreturn M";
+
+        lua_fixture_init(&fixture, 0);
+        lua_fixture_module(&fixture, "one", text);
+        lua_fixture_module(&fixture, "two", text);
+        for (int i = 0; i < 2; i++)
+                expect("local function tell(name)\n"
+                       "  local M, lines = require(name), {}\n"
+                       "  local _, trace = xpcall(M.outer, debug.traceback, {})\n"
+                       "  for line in trace:gmatch '[^/\\n]+' do if line:match '^one' or line:match '^two' then "
+                       "lines[#lines + 1] = line end end\n"
+                       "  local of = debug.getinfo(M.outer, 'Su')\n"
+                       "  return { lines, of.source:match '^@.*/([^/]*)$', of.linedefined, of.lastlinedefined, "
+                       "of.isvararg, of.nups }\n"
+                       "end\n"
+                       "return { tell 'one', tell 'two' }",
+                       "[[[\"one.lua:3: attempt to index a nil value (field 'field')\",\"one.lua:3: in function "
+                       "<\",\"one.lua:2>\"],"
+                       "\"one.lua\",5,5,true,1],"
+                       "[[\"two.lua:3: attempt to index a nil value (field 'field')\",\"two.lua:3: in function "
+                       "<\",\"two.lua:2>\"],"
+                       "\"two.lua\",5,5,true,1]]");
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
+/* Files of all sizes, and what changes at their end, where one piece of a file does not reach. */
+START_TEST(large_files_are_read_whole) {
+        lua_fixture_init(&fixture, 0);
+        for (int size = 100; size < 1 << 20; size *= 7)
+                for (int version = 1; version <= 3; version++) {
+                        char *text = NULL, expected[32];
+
+                        ck_assert_int_ge(asprintf(&text, "--[[%*s]]\nreturn { %d, debug.getinfo(1, 'l').currentline }",
+                                                  size, "", (version + 1) / 2),
+                                         0);
+                        snprintf(expected, sizeof(expected), "[%d,2]", (version + 1) / 2);
+                        lua_fixture_module(&fixture, "large", text);
+                        expect("return require 'large'", expected);
+                        free(text);
+                }
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 START_TEST(nothing_is_started_or_reached_at_the_top_level) {
         lua_fixture_init(&fixture, 0);
         check_load("spawns", "local A = troupe.actor 'A' troupe.spawn(A)",
@@ -279,6 +330,7 @@ END_TEST
 
 suite_main("module", a_module_runs_once_per_vm, dots_are_folders, what_is_not_there_names_what_was_tried,
            one_that_fails_may_be_tried_again, what_a_failed_module_declared_is_nothing,
-           what_a_module_declares_it_declares_once, what_does_not_load_says_why, the_beginning_of_a_file_is_not_always_lua,
-           what_others_may_write_is_refused, only_files_are_read, code_is_read_at_every_start,
+           what_a_module_declares_it_declares_once, what_does_not_load_says_why,
+           the_beginning_of_a_file_is_not_always_lua, what_others_may_write_is_refused, only_files_are_read,
+           code_is_read_at_every_start, what_was_compiled_before_is_the_same, large_files_are_read_whole,
            nothing_is_started_or_reached_at_the_top_level, main_is_ignored_in_an_actor);
