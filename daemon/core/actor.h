@@ -45,6 +45,8 @@ struct tr_behaviour {
         /* What its handlers may wait for. True where some of it comes by itself: a timer, an answer that is on its way. Else false, and
          * `awaited` has everybody whose answer or end is waited for, itself included. */
         bool (*awaits)(void *self, struct tr_awaited *awaited);
+        /* Once, behind the first turn: gives back what loading the code has left. NULL: it leaves nothing. */
+        void (*trim)(void *self);
         /* An orderly stop begins: recurring timers end. */
         void (*drain)(void *self);
         /* Frees the runtime. Never runs the actor's code. */

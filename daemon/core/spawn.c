@@ -141,12 +141,20 @@ __attribute__((noinline)) static void actor_drop_stack(void) {
         (void)madvise((void *)(end - STACK_DROPPED_BYTES), STACK_DROPPED_BYTES, MADV_DONTNEED);
 }
 
+/* Behind the first turn, when whoever waits for the actor has been answered. */
+static void actor_trim(struct tr_actor *actor) {
+        const struct tr_behaviour *behaviour = actor->target.system->behaviour;
+        if (!actor->over && behaviour->trim)
+                behaviour->trim(actor->self);
+        actor_drop_stack();
+}
+
 static void *actor_thread(void *data) {
         struct tr_actor *actor = data;
         tr_thread_enter(TR_THREAD_ACTOR, actor->target.label);
         tr_actor_set_current(actor);
         tr_actor_turn(actor); /* which loads its code */
-        actor_drop_stack();
+        actor_trim(actor);
         while (!actor->over) {
                 tr_actor_wait(actor);
                 tr_actor_turn(actor);

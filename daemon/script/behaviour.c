@@ -72,6 +72,10 @@ static bool script_awaits(void *self, struct tr_awaited *awaited) {
         return tr_outstanding_awaits(self, awaited);
 }
 
+static void script_trim(void *self) {
+        tr_vm_trim(self);
+}
+
 static void script_drain(void *self) {
         tr_timers_drain(self);
 }
@@ -99,6 +103,7 @@ const struct tr_behaviour tr_script_behaviour = {
         .run_timers = script_run_timers,
         .pending = script_pending,
         .awaits = script_awaits,
+        .trim = script_trim,
         .drain = script_drain,
         .free = script_free,
         .interrupt = script_interrupt,

@@ -73,13 +73,6 @@ const luaL_Reg tr_load_functions[] = {
         { NULL, NULL },
 };
 
-/* What opening and compiling left is a sixth of what an idle actor needs, and would stay until it allocates as much
- * again. */
-static int collect(lua_State *L) {
-        lua_gc(L, LUA_GCCOLLECT);
-        return 0;
-}
-
 struct tr_failure *tr_load(struct tr_vm *vm) {
         struct tr_task *task = tr_task_new(vm, NULL, false);
         struct tr_failure *failure;
@@ -94,8 +87,6 @@ struct tr_failure *tr_load(struct tr_vm *vm) {
 
         if (status == LUA_OK && !vm->alloc.exceeded) {
                 tr_task_free(vm, task);
-                if (tr_vm_protect(vm, collect, NULL) != LUA_OK)
-                        lua_pop(vm->L, 1);
                 return NULL;
         }
         if (tr_actor_is_killed(vm->actor))

@@ -30,6 +30,8 @@
 #define SCRATCH_KEPT_BYTES (16u << 10)
 /* What a VM with its libraries and a small module takes, roughly. */
 #define VM_BYTES (48u << 10)
+/* What opening and loading leave is a tenth of that. To look for it among much more is not worth the time. */
+#define TRIMMED_MAX_BYTES (4 * VM_BYTES)
 
 void tr_vm_pin(lua_State *L, enum tr_pin pin) {
         struct tr_vm *vm = tr_vm_of(L);
@@ -38,6 +40,14 @@ void tr_vm_pin(lua_State *L, enum tr_pin pin) {
                 vm->pins[pin] = luaL_ref(L, LUA_REGISTRYINDEX);
         else
                 lua_rawseti(L, LUA_REGISTRYINDEX, vm->pins[pin]);
+}
+
+/*
+ * Lua begins its first cycle with the first allocation, when there is nothing to be found yet: an eighth of what it
+ * takes to open a VM. This is a credit: so many bytes are allocated before it begins. tr_vm_trim() sets the pace then.
+ */
+static void put_off_collecting(lua_State *L) {
+        lua_gc(L, LUA_GCSTEP, -(int)(VM_BYTES >> 10));
 }
 
 static int open_libraries(lua_State *L) {
@@ -50,6 +60,7 @@ static int open_libraries(lua_State *L) {
         };
         struct tr_vm *vm = tr_vm_of(L);
 
+        put_off_collecting(L);
         /* every pin has a key of its own from here on; luaL_ref() gives nil none */
         for (int pin = 0; pin < TR_PINS; pin++) {
                 lua_pushboolean(L, false);
@@ -133,6 +144,19 @@ void tr_vm_close(struct tr_vm *vm) {
         tr_alloc_report(&vm->alloc);
         tr_writer_deinit(&vm->scratch);
         free(vm);
+}
+
+static int collect(lua_State *L) {
+        lua_gc(L, LUA_GCCOLLECT);
+        return 0;
+}
+
+void tr_vm_trim(struct tr_vm *vm) {
+        if (vm->alloc.used_bytes > TRIMMED_MAX_BYTES)
+                return;
+        if (tr_vm_protect(vm, collect, NULL) != LUA_OK)
+                lua_pop(vm->L, 1);
+        tr_alloc_report(&vm->alloc);
 }
 
 void tr_vm_trim_scratch(struct tr_vm *vm) {

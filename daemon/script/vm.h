@@ -118,6 +118,9 @@ TR_MUST_CHECK int tr_vm_open(struct tr_actor *actor, struct tr_vm **ret_vm);
 /* Runs no code of the actor. NULL and half-opened ones are fine. */
 void tr_vm_close(struct tr_vm *vm);
 
+/* Collects what opening and loading left, unless that is little beside what the actor has of its own. */
+void tr_vm_trim(struct tr_vm *vm);
+
 static inline void tr_vm_push(lua_State *L, enum tr_pin pin) {
         lua_rawgeti(L, LUA_REGISTRYINDEX, tr_vm_of(L)->pins[pin]);
 }
