@@ -2,11 +2,12 @@
 #ifndef TR_CONTRACT_SCHEMA_H
 #define TR_CONTRACT_SCHEMA_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/base/error.h"
+
+struct json_t; /* jansson's */
 
 /*
  * JSON Schema, draft 2020-12: compiled once, and then held against values in MessagePack, where they lie. docs/schema.md
@@ -22,8 +23,11 @@
 
 /* Subschemas of a schema, those that are true and false included. */
 #define TR_SCHEMA_SUBSCHEMAS_MAX 16384
-/* Subschemas inside each other, as they are written. */
+/* Subschemas inside each other, as they are written; held against the same value one through another. */
 #define TR_SCHEMA_DEPTH_MAX 64
+#define TR_SCHEMA_HEIGHT_MAX 64
+/* $id, $anchor and $dynamicAnchor together. */
+#define TR_SCHEMA_NAMES_MAX 256
 /* Bytes of what const and enum allow, as MessagePack; of a pattern; of all patterns, as PCRE2 compiles them. */
 #define TR_SCHEMA_VALUES_MAX (1u << 20)
 #define TR_SCHEMA_PATTERN_MAX 4096
@@ -65,7 +69,7 @@ void tr_schema_violation_deinit(struct tr_schema_violation *violation);
  * Compiles a schema: an object, true or false. 0, TR_SCHEMA_WRONG (*ret_problem is the caller's to deinit) or -ENOMEM.
  * The outputs of the other answers are untouched.
  */
-TR_MUST_CHECK int tr_schema_compile(const json_t *json, struct tr_schema **ret_schema,
+TR_MUST_CHECK int tr_schema_compile(const struct json_t *json, struct tr_schema **ret_schema,
                                     struct tr_schema_problem *ret_problem);
 
 struct tr_schema *tr_schema_ref(struct tr_schema *schema);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/settings/args.h"
+#include "daemon/contract/json.h"
 #include "daemon/settings/keys.h"
 #include "daemon/settings/settings.h"
 #include "proto/name.h"
@@ -134,7 +134,7 @@ void tr_read_args(struct tr_json_reader *reader, const struct tr_place *place, j
         json_array_foreach(value, i, element) {
                 struct tr_place inner = { .parent = place, .index = i };
 
-                if (tr_args_write(&writer, element) == TR_ARGS_TOO_DEEP)
+                if (tr_json_pack(&writer, element) == TR_JSON_TOO_DEEP)
                         tr_reader_problem(reader, &inner, "is nested deeper than %d levels", TR_NESTING_MAX);
         }
         if (tr_writer_error(&writer) < 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recursion is bounded by the levels that a value may have at all. */
-#include "daemon/settings/args.h"
+#include "daemon/contract/json.h"
 
 static int write_value(struct tr_writer *writer, json_t *value, unsigned int depth);
 
@@ -36,9 +36,9 @@ static int write_array(struct tr_writer *writer, json_t *array, unsigned int dep
 static int write_value(struct tr_writer *writer, json_t *value, unsigned int depth) {
         switch (json_typeof(value)) {
         case JSON_OBJECT:
-                return depth == TR_NESTING_MAX ? TR_ARGS_TOO_DEEP : write_object(writer, value, depth + 1);
+                return depth == TR_NESTING_MAX ? TR_JSON_TOO_DEEP : write_object(writer, value, depth + 1);
         case JSON_ARRAY:
-                return depth == TR_NESTING_MAX ? TR_ARGS_TOO_DEEP : write_array(writer, value, depth + 1);
+                return depth == TR_NESTING_MAX ? TR_JSON_TOO_DEEP : write_array(writer, value, depth + 1);
         case JSON_STRING:
                 tr_write_str(writer, json_string_value(value), json_string_length(value));
                 return 0;
@@ -59,6 +59,6 @@ static int write_value(struct tr_writer *writer, json_t *value, unsigned int dep
         return 0;
 }
 
-int tr_args_write(struct tr_writer *writer, json_t *value) {
+int tr_json_pack(struct tr_writer *writer, json_t *value) {
         return write_value(writer, value, 0);
 }
