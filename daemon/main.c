@@ -56,6 +56,8 @@ static void print_problems(const struct tr_problems *problems) {
 }
 
 static enum tr_settings_scope scope(void) {
+        if (options.command == TR_COMMAND_RUN)
+                return TR_SETTINGS_PROGRAM;
         return options.user ? TR_SETTINGS_USER : TR_SETTINGS_SYSTEM;
 }
 
@@ -65,7 +67,7 @@ static int load(struct tr_problems *notes) {
         int r;
 
         if (options.command == TR_COMMAND_RUN && !options.config)
-                r = tr_settings_new(TR_SETTINGS_SYSTEM, &problems, &settings);
+                r = tr_settings_new(TR_SETTINGS_PROGRAM, &problems, &settings);
         else
                 r = tr_settings_load(options.config, scope(), &problems, notes, &settings);
         print_problems(&problems);

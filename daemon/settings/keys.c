@@ -20,7 +20,6 @@
 #define SIZE_MAX_BYTES ((uint64_t)INT64_MAX)
 #define YEAR_MS (UINT64_C(365) * 24 * 60 * 60 * 1000)
 
-static const char *const allow_choices[] = { "files", "commands", "native", NULL };
 static const char *const restart_choices[] = { "never", "on-fault", "always", NULL };
 static const char *const level_choices[] = { "error", "warning", "info", "debug", NULL };
 static const char *const format_choices[] = { "auto", "text", "json", "journal", NULL };
@@ -139,10 +138,10 @@ static const struct tr_key shutdown_keys[] = {
 const struct tr_key tr_settings_keys[] = {
         { "socket", tr_read_object, 0, .keys = socket_keys },
         { "path", tr_read_paths, AT(path) },
-        { "allow", tr_read_choices, AT(allow), .choices = allow_choices },
+        { "allow", tr_read_choices, AT(allow), .choices = tr_allow_names },
         { "actors", tr_read_actors, AT(actors), .keys = actor_keys },
         { "pools", tr_read_pools, AT(pools), .keys = pool_keys },
-        { "components", tr_read_components, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT },
+        { "components", tr_read_components, AT(sources) },
         { "access", tr_read_access, AT(access), .keys = access_keys },
         { "store", tr_read_object, 0, .keys = store_keys },
         { "limits", tr_read_object, 0, .keys = limits_keys },

@@ -13,7 +13,7 @@ tr_read_fn tr_read_actors;
 tr_read_fn tr_read_pools;
 /* `args`: a list of any values, into a struct tr_settings_args. */
 tr_read_fn tr_read_args;
-/* `components`: folders, files or manifests. */
+/* `components`: folders, files or manifests, into a struct tr_settings_sources (components.c). */
 tr_read_fn tr_read_components;
 /* `access`: rules, each of a user or of a group, into a struct tr_settings_access. */
 tr_read_fn tr_read_access;
@@ -26,5 +26,7 @@ struct tr_settings_pools;
 void tr_settings_pools_deinit(struct tr_settings_pools *pools);
 struct tr_settings_access;
 void tr_settings_access_deinit(struct tr_settings_access *access);
+struct tr_settings_sources;
+void tr_settings_sources_deinit(struct tr_settings_sources *sources);
 
 #endif

@@ -147,23 +147,6 @@ void tr_read_args(struct tr_json_reader *reader, const struct tr_place *place, j
         tr_writer_deinit(&writer);
 }
 
-void tr_read_components(struct tr_json_reader *reader, const struct tr_place *place, json_t *value,
-                        const struct tr_key *key, void *field) {
-        json_t *element;
-        size_t i;
-
-        if (!json_is_array(value)) {
-                tr_reader_problem(reader, place, "must be a list");
-                return;
-        }
-        json_array_foreach(value, i, element) {
-                struct tr_place inner = { .parent = place, .index = i };
-
-                if (!json_is_object(element) && json_string_length(element) == 0)
-                        tr_reader_problem(reader, &inner, "must be a folder, a file, or a manifest");
-        }
-}
-
 void tr_settings_access_deinit(struct tr_settings_access *access) {
         for (size_t i = 0; i < access->count; i++) {
                 free(access->list[i].user);

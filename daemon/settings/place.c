@@ -4,9 +4,12 @@
  * nothing that matters: it is done for what is wrong only. The walk trusts that the parser has accepted the text; it
  * still never leaves it.
  */
+#include "config.h"
+
 #include "daemon/settings/place.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,4 +137,40 @@ int tr_place_line(const struct tr_place *place, const char *text, size_t len) {
         for (const char *at = text; at < mark; at++)
                 line += *at == '\n';
         return line;
+}
+
+/* The next token of a pointer, its escapes read; the caller frees. NULL where memory is short. */
+static char *token(const char *at, const char *end) {
+        char *text = strndup(at, (size_t)(end - at));
+        size_t len = 0;
+
+        for (const char *from = text; from && *from; from++) {
+                bool is_escape = *from == '~' && (from[1] == '0' || from[1] == '1');
+
+                text[len++] = (char)(is_escape ? (from[1] == '0' ? '~' : '/') : *from);
+                from += is_escape;
+        }
+        if (text)
+                text[len] = '\0';
+        return text;
+}
+
+int tr_place_line_below(const struct tr_place *place, json_t *value, const char *pointer, const char *text, size_t len) {
+        struct tr_place inner = { .parent = place };
+        TR_AUTO_FREE char *key = NULL;
+        const char *end;
+        json_t *next;
+
+        if (*pointer != '/')
+                return tr_place_line(place, text, len);
+        end = strchrnul(pointer + 1, '/');
+        key = token(pointer + 1, end);
+        if (json_is_array(value)) {
+                inner.index = key ? strtoul(key, NULL, 10) : SIZE_MAX;
+                next = json_array_get(value, inner.index);
+        } else {
+                inner.key = key;
+                next = key ? json_object_get(value, key) : NULL;
+        }
+        return next ? tr_place_line_below(&inner, next, end, text, len) : tr_place_line(place, text, len);
 }

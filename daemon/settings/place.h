@@ -27,5 +27,7 @@ json_t *tr_place_find(const struct tr_place *place, json_t *document);
  * read from, which is valid JSON. Where the place is not in it, the line of what is nearest around it.
  */
 int tr_place_line(const struct tr_place *place, const char *text, size_t len);
+/* The same of what a JSON Pointer names in the value at the place. */
+int tr_place_line_below(const struct tr_place *place, json_t *value, const char *pointer, const char *text, size_t len);
 
 #endif

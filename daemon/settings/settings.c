@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/settings/components.h"
 #include "daemon/settings/keys.h"
 #include "daemon/settings/scope.h"
 #include "daemon/settings/source.h"
@@ -51,10 +52,6 @@ const char tr_settings_defaults[] =
         "  \"shutdown\": {\"grace\": \"10s\"}\n"
         "}\n";
 
-static json_t *parse(const char *text, size_t len, json_error_t *ret_error) {
-        return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_error);
-}
-
 static bool has(json_t *document, const char *object, const char *key) {
         return json_object_get(object ? json_object_get(document, object) : document, key);
 }
@@ -88,7 +85,7 @@ static int read_defaults(struct tr_settings *settings, enum tr_settings_scope sc
                 .len = sizeof(tr_settings_defaults) - 1,
                 .problems = problems,
         };
-        json_t *document = parse(reader.text, reader.len, NULL);
+        json_t *document = json_loadb(reader.text, reader.len, 0, NULL);
 
         if (!document)
                 return tr_error_origin(-ENOMEM);
@@ -116,8 +113,8 @@ static int read_text(struct tr_settings *settings, const char *file, const char 
                 .notes = notes,
         };
         const struct tr_place socket = { .key = "socket" }, group = { .parent = &socket, .key = "group" };
-        json_error_t error;
         json_t *document;
+        int r;
 
         if (!copy)
                 return tr_error_origin(-ENOMEM);
@@ -125,12 +122,11 @@ static int read_text(struct tr_settings *settings, const char *file, const char 
         if (!folder)
                 return tr_error_origin(-errno);
         reader.folder = folder;
-        document = parse(text, len, &error);
-        if (!document) {
-                int r = tr_problems_add(problems, file, error.line, NULL, "%s", error.text);
-
-                return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
-        }
+        r = tr_source_parse(file, text, len, problems, &document);
+        if (r < 0)
+                return tr_error_fold(r);
+        if (r > 0)
+                return TR_SETTINGS_WRONG;
         read_document(&reader, document, settings);
         settings->socket_group_line = has(document, "socket", "group") ? tr_place_line(&group, text, len) : 0;
         settings->has_allow = has(document, NULL, "allow");
@@ -139,11 +135,15 @@ static int read_text(struct tr_settings *settings, const char *file, const char 
         json_decref(document);
         if (reader.error < 0)
                 return tr_error_fold(reader.error);
+        r = tr_components_place(&settings->sources, folder);
+        if (r < 0)
+                return tr_error_fold(r);
         return problems->count > 0 ? TR_SETTINGS_WRONG : 0;
 }
 
-int tr_settings_parse(const char *file, const char *text, size_t len, enum tr_settings_scope scope,
-                      struct tr_problems *problems, struct tr_problems *notes, struct tr_settings **ret_settings) {
+/* `with_files`: those of components are read too, also where something else is wrong, so that all is told at once. */
+static int parse(const char *file, const char *text, size_t len, enum tr_settings_scope scope, bool with_files,
+                 struct tr_problems *problems, struct tr_problems *notes, struct tr_settings **ret_settings) {
         TR_CLEANUP(tr_settings_free_cleanup_) struct tr_settings *settings = calloc(1, sizeof(*settings));
         json_t *defaults;
         int r;
@@ -156,9 +156,41 @@ int tr_settings_parse(const char *file, const char *text, size_t len, enum tr_se
         settings->file = strdup(file);
         r = settings->file ? read_text(settings, file, text, len, defaults, problems, notes) : tr_error_origin(-ENOMEM);
         json_decref(defaults);
+        if (r >= 0 && with_files) {
+                int components = tr_components_read(settings, problems);
+
+                r = components < 0 ? tr_error_fold(components) : problems->count > 0 ? TR_SETTINGS_WRONG : 0;
+        }
         if (r == 0)
                 *ret_settings = tr_steal(settings);
         return r;
+}
+
+int tr_settings_parse(const char *file, const char *text, size_t len, enum tr_settings_scope scope,
+                      struct tr_problems *problems, struct tr_problems *notes, struct tr_settings **ret_settings) {
+        return parse(file, text, len, scope, false, problems, notes, ret_settings);
+}
+
+/* There is no configuration file, but there may be components beside where it would be. */
+static int load_without_file(const char *name, enum tr_settings_scope scope, struct tr_problems *problems,
+                             struct tr_settings **ret_settings) {
+        TR_CLEANUP(tr_settings_free_cleanup_) struct tr_settings *settings = NULL;
+        TR_AUTO_FREE char *folder = strdup(name);
+        int r;
+
+        if (!folder)
+                return tr_error_origin(-ENOMEM);
+        r = tr_settings_new(scope, problems, &settings);
+        if (r == 0)
+                r = tr_components_place(&settings->sources, dirname(folder));
+        if (r == 0)
+                r = tr_components_read(settings, problems);
+        if (r < 0)
+                return tr_error_fold(r);
+        if (problems->count > 0)
+                return TR_SETTINGS_WRONG;
+        *ret_settings = tr_steal(settings);
+        return 0;
 }
 
 int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems,
@@ -174,12 +206,12 @@ int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_p
         if (r < 0)
                 return tr_error_fold(r);
         if (r == TR_SOURCE_MISSING && !file)
-                return tr_settings_new(scope, problems, ret_settings);
+                return load_without_file(name, scope, problems, ret_settings);
         if (r > 0) {
                 r = tr_problems_add(problems, name, 0, NULL, "%s", source.reason);
                 return r < 0 ? tr_error_fold(r) : TR_SETTINGS_WRONG;
         }
-        r = tr_settings_parse(name, source.text, source.len, scope, problems, notes, ret_settings);
+        r = parse(name, source.text, source.len, scope, scope != TR_SETTINGS_PROGRAM, problems, notes, ret_settings);
         tr_source_deinit(&source);
         return r;
 }
@@ -209,5 +241,7 @@ void tr_settings_free(struct tr_settings *settings) {
         tr_settings_actors_deinit(&settings->actors);
         tr_settings_pools_deinit(&settings->pools);
         tr_settings_access_deinit(&settings->access);
+        tr_settings_sources_deinit(&settings->sources);
+        tr_components_deinit_settings(&settings->components);
         free(settings);
 }

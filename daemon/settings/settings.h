@@ -8,6 +8,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/error.h"
+#include "daemon/contract/manifest.h"
 #include "daemon/settings/problem.h"
 
 /*
@@ -21,6 +22,7 @@
 enum tr_settings_scope {
         TR_SETTINGS_SYSTEM,
         TR_SETTINGS_USER,
+        TR_SETTINGS_PROGRAM, /* none's, of a program that is run: as the system's, but no file of a component is read */
 };
 
 enum tr_restart {
@@ -93,6 +95,29 @@ struct tr_settings_access {
         size_t count;
 };
 
+/* An element of `components`: a manifest, or where some are. */
+struct tr_settings_source {
+        char *path; /* of a file or a folder; NULL: it is a manifest */
+        struct tr_manifest *manifest;
+        int line;
+};
+
+struct tr_settings_sources {
+        struct tr_settings_source *list;
+        size_t count;
+};
+
+/* A component that is configured. */
+struct tr_settings_component {
+        struct tr_manifest *manifest; /* strong */
+        char *file;                   /* where it was found */
+};
+
+struct tr_settings_components {
+        struct tr_settings_component *list;
+        size_t count;
+};
+
 struct tr_settings_limits {
         uint64_t actors;
         uint64_t actors_per_user;
@@ -125,6 +150,8 @@ struct tr_settings {
         struct tr_settings_actors actors;
         struct tr_settings_pools pools;
         struct tr_settings_access access;
+        struct tr_settings_sources sources;
+        struct tr_settings_components components; /* of all sources, in their order */
         struct tr_settings_limits limits;
         uint64_t log_level;  /* enum tr_log_level */
         uint64_t log_format; /* enum tr_log_format */
@@ -133,7 +160,7 @@ struct tr_settings {
         uint64_t grace_ms;
 };
 
-/* Bits of `allow`. */
+/* Bits of `allow`, as tr_allow_names has them. */
 enum tr_settings_allow {
         TR_SETTINGS_ALLOW_FILES,
         TR_SETTINGS_ALLOW_COMMANDS,
@@ -149,17 +176,18 @@ enum {
 extern const char tr_settings_defaults[];
 
 /*
- * Reads the configuration: `file`, or where that is NULL the scope's own, which may be missing. 0, TR_SETTINGS_WRONG
+ * Reads the configuration: `file`, or where that is NULL the scope's own, which may be missing, and the files of components
+ * that it names. 0, TR_SETTINGS_WRONG
  * with *problems filled, or a negative errno. *notes gets what is well formed but without effect. Both are the caller's
  * to deinit.
  */
 TR_MUST_CHECK int tr_settings_load(const char *file, enum tr_settings_scope scope, struct tr_problems *problems,
                                    struct tr_problems *notes, struct tr_settings **ret_settings);
-/* The same from a text, which is called by that file's name. */
+/* The same from a text, which is called by that file's name. Other files are not read. */
 TR_MUST_CHECK int tr_settings_parse(const char *file, const char *text, size_t len, enum tr_settings_scope scope,
                                     struct tr_problems *problems, struct tr_problems *notes,
                                     struct tr_settings **ret_settings);
-/* The same without any file: the defaults. */
+/* The same without any file: the defaults, and no components. */
 TR_MUST_CHECK int tr_settings_new(enum tr_settings_scope scope, struct tr_problems *problems,
                                   struct tr_settings **ret_settings);
 /* NULL is fine. */

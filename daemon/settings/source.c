@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/settings/problem.h"
 
 #define BYTES_MAX (16u << 20)
 
@@ -67,4 +68,19 @@ int tr_source_read(const char *file, struct tr_source *ret_source) {
 void tr_source_deinit(struct tr_source *source) {
         free(source->text);
         *source = (struct tr_source){ 0 };
+}
+
+int tr_source_parse(const char *file, const char *text, size_t len, struct tr_problems *problems, json_t **ret_document) {
+        json_error_t error;
+        json_t *document = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+        int r;
+
+        if (document) {
+                *ret_document = document;
+                return 0;
+        }
+        if (json_error_code(&error) == json_error_out_of_memory)
+                return tr_error_origin(-ENOMEM);
+        r = tr_problems_add(problems, file, error.line, NULL, "%s", error.text);
+        return r < 0 ? tr_error_fold(r) : TR_SOURCE_UNREADABLE;
 }

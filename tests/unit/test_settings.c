@@ -2,6 +2,7 @@
 /* The configuration: defaults, every key, every kind of mistake with its line and key. */
 #include <check.h>
 #include <errno.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,14 @@ static void set_up(void) {
         snprintf(file, sizeof(file), "%s/trouped.json", folder);
 }
 
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk) {
+        return remove(path);
+}
+
 static void tear_down(void) {
         tr_problems_deinit(&problems);
         tr_problems_deinit(&notes);
-        unlink(file);
-        rmdir(folder);
+        nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static struct tr_settings *load(const char *text) {
@@ -472,7 +476,7 @@ static const char *const mistakes[][2] = {
         { "{\"pools\": [{\"name\": \"p\", \"actor\": \"a\", \"detach\": 1}]}",
           ":1: pools[0].detach: must be true or false\n" },
         { "{\"components\": \"x\"}", ":1: components: must be a list\n" },
-        { "{\"components\": [\"x\",\n1]}", ":2: components[1]: must be a folder, a file, or a manifest\n" },
+        { "{\"components\": [\"components.d\",\n1]}", ":2: components[1]: must be a folder, a file, or a manifest\n" },
         { "{\"access\": [{\"roles\": []}]}", ":1: access[0]: must have either a user or a group\n" },
         { "{\"access\": [{\"user\": \"u\", \"group\": \"g\", \"roles\": []}]}",
           ":1: access[0]: must have either a user or a group\n" },
@@ -537,11 +541,149 @@ START_TEST(what_is_not_built_yet_is_told) {
 }
 END_TEST
 
+/* Components */
+
+static void write_beside(const char *name, const char *text) {
+        char path[PATH_MAX];
+        FILE *stream;
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        stream = fopen(path, "w");
+        ck_assert_ptr_nonnull(stream);
+        fputs(text, stream);
+        ck_assert_int_eq(fclose(stream), 0);
+}
+
+static void make_folder(const char *name) {
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+#define COMPONENT(name) "{\"name\": \"" name "\", \"operations\": {\"o\": {}}}"
+
+static void assert_component(const struct tr_settings *settings, size_t index, const char *name, const char *from) {
+        char expected[PATH_MAX];
+
+        snprintf(expected, sizeof(expected), "%s/%s", folder, from);
+        ck_assert_uint_gt(settings->components.count, index);
+        ck_assert_str_eq(settings->components.list[index].manifest->name, name);
+        ck_assert_str_eq(settings->components.list[index].file, expected);
+}
+
+START_TEST(components_are_folders_files_and_manifests) {
+        struct tr_settings *settings;
+
+        make_folder("more");
+        write_beside("more/b.json", COMPONENT("two"));
+        write_beside("more/a.json", COMPONENT("one"));
+        write_beside("more/README", "no manifest");
+        write_beside("more/.hidden.json", "none either");
+        write_beside("alone", COMPONENT("three"));
+        settings = load("{\"components\": [\"more\", " COMPONENT("four") ", \"alone\"]}");
+        ck_assert_uint_eq(settings->components.count, 4);
+        assert_component(settings, 0, "one", "more/a.json");
+        assert_component(settings, 1, "two", "more/b.json");
+        assert_component(settings, 2, "four", "trouped.json");
+        assert_component(settings, 3, "three", "alone");
+        tr_settings_free(settings);
+        ck_assert_uint_eq(notes.count, 0);
+
+        /* a program that is run has none, and does not look */
+        ck_assert_int_eq(tr_settings_load(file, TR_SETTINGS_PROGRAM, &problems, &notes, &settings), 0);
+        ck_assert_uint_eq(settings->components.count, 0);
+        tr_settings_free(settings);
+}
+END_TEST
+
+START_TEST(the_default_folder_is_beside_the_file) {
+        struct tr_settings *settings = load("{}");
+
+        ck_assert_uint_eq(settings->components.count, 0);
+        tr_settings_free(settings);
+        make_folder("components.d");
+        write_beside("components.d/a.json", COMPONENT("a"));
+        settings = load("{}");
+        ck_assert_uint_eq(settings->components.count, 1);
+        assert_component(settings, 0, "a", "components.d/a.json");
+        tr_settings_free(settings);
+        settings = load("{\"components\": []}");
+        ck_assert_uint_eq(settings->components.count, 0);
+        tr_settings_free(settings);
+}
+END_TEST
+
+START_TEST(components_need_no_configuration) {
+        struct tr_settings *settings;
+
+        make_folder("troupe");
+        make_folder("troupe/components.d");
+        write_beside("troupe/components.d/a.json", COMPONENT("a"));
+        setenv("XDG_CONFIG_HOME", folder, 1);
+        ck_assert_int_eq(tr_settings_load(NULL, TR_SETTINGS_USER, &problems, &notes, &settings), 0);
+        ck_assert_ptr_null(settings->file);
+        assert_component(settings, 0, "a", "troupe/components.d/a.json");
+        tr_settings_free(settings);
+}
+END_TEST
+
+/* Each problem begins with this file of the folder and goes on with this text. */
+static void assert_problem(size_t index, const char *from, const char *expected) {
+        char whole[PATH_MAX + 256];
+        char *text;
+
+        ck_assert_uint_gt(problems.count, index);
+        text = tr_problem_text(&problems.list[index]);
+        snprintf(whole, sizeof(whole), "%s/%s%s", folder, from, expected);
+        ck_assert_str_eq(text, whole);
+        free(text);
+}
+
+START_TEST(what_is_wrong_with_a_component_is_told_with_its_place) {
+        struct tr_settings *settings = NULL;
+        char expected[PATH_MAX];
+
+        make_folder("more");
+        write_beside("more/a.json", "{\"name\": \"a\",\n\"operations\": {\"o\": {\"errors\": [\"E\",\n\"not a name\"]}}}");
+        write_beside("more/b.json", "{\"name\": \"b\",\n\"operations\": {}, \"heap\": \"1G\"}");
+        write_beside("more/c.json", "{\"name\": \"c\",\n\"name\": \"d\"}");
+        write_beside("more/d.json", COMPONENT("d"));
+        write_beside("more/e.json", "{\"operations\": {\"o\": {}},\n\"name\": \"d\"}");
+        write_beside("more/f.json", "{\"name\": \"f\", \"operations\": {\"o\": {}},\n\n\"heap\": \"1G\"}");
+        make_folder("more/g.json");
+        write_file("{\"limits\": {\"heap\": \"1M\", \"heap_max\": \"1M\"}, \"colour\": 1,\n"
+                   "\"components\": [\"more\",\n {\"name\": \"x\", \"operations\": {\"o/p\":\n{}}},\n"
+                   COMPONENT("d") ",\n\"none\"]}");
+        ck_assert_int_eq(tr_settings_load(file, TR_SETTINGS_SYSTEM, &problems, &notes, &settings), TR_SETTINGS_WRONG);
+        assert_problem(0, "trouped.json", ":1: colour: unknown key");
+        assert_problem(1, "trouped.json", ":3: components[1]/operations/o~1p: is no name: letters, digits, _ and -, in "
+                                          "parts joined by dots");
+        assert_problem(2, "more/a.json", ":3: /operations/o/errors/1: must be a name: letters, digits, _ and -, in parts "
+                                         "joined by dots");
+        assert_problem(3, "more/b.json", ":2: /operations: must have 1 to 4096 operations");
+        assert_problem(4, "more/c.json", ":2: duplicate object key near '\"name\"'");
+        snprintf(expected, sizeof(expected), ":2: /name: is the name of the component in %s/more/d.json already", folder);
+        assert_problem(5, "more/e.json", expected);
+        assert_problem(6, "more/f.json", ":3: /heap: is above limits.heap_max");
+        assert_problem(7, "more/g.json", ": is no regular file");
+        snprintf(expected, sizeof(expected), ":5: components[2]/name: is the name of the component in %s/more/d.json already",
+                 folder);
+        assert_problem(8, "trouped.json", expected);
+        snprintf(expected, sizeof(expected), ":6: components[3]: %s/none: No such file or directory", folder);
+        assert_problem(9, "trouped.json", expected);
+        ck_assert_uint_eq(problems.count, 10);
+}
+END_TEST
+
 START_TEST(want_of_memory_is_an_error_and_nothing_else) {
         long after = 0;
         int r;
 
-        write_file("{\"path\": [\"a\", \"/b\"], \"actors\": [{\"actor\": \"a:B\", \"args\": [1, [2]], \"publish\": "
+        make_folder("components.d");
+        write_beside("components.d/a.json", COMPONENT("one"));
+        write_file("{\"components\": [\"components.d\", " COMPONENT("two") "],\n"
+                   "\"path\": [\"a\", \"/b\"], \"actors\": [{\"actor\": \"a:B\", \"args\": [1, [2]], \"publish\": "
                    "\"p\"}],\n"
                    " \"access\": [{\"user\": \"u\", \"roles\": [], \"names\": [\"a\", \"b.*\"]}], \"limits\": {\"queue\": 1}}");
         setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
@@ -586,6 +728,10 @@ int main(void) {
         tcase_add_test(tests, nesting_of_arguments_is_bounded);
         tcase_add_test(tests, what_asks_for_nothing_is_not_told);
         tcase_add_test(tests, what_is_not_built_yet_is_told);
+        tcase_add_test(tests, components_are_folders_files_and_manifests);
+        tcase_add_test(tests, the_default_folder_is_beside_the_file);
+        tcase_add_test(tests, components_need_no_configuration);
+        tcase_add_test(tests, what_is_wrong_with_a_component_is_told_with_its_place);
         tcase_add_test(tests, want_of_memory_is_an_error_and_nothing_else);
         suite_add_tcase(suite, tests);
         runner = srunner_create(suite);
