@@ -8,30 +8,30 @@
 
 /* The element that is at hand, and the schema that it has to fit: NULL where it may be anything. */
 static int check_element(struct tr_check *check, const struct tr_node *node, struct tr_value *element, uint32_t index,
-                         struct tr_seen *seen) {
+                         struct tr_evaluated *seen) {
         int r = node ? tr_check_node(check, node, element, NULL) : TR_FITS;
 
         if (!r && node)
-                tr_seen_add(seen, index);
+                tr_evaluated_add(seen, index);
         return r;
 }
 
 static int count_contained(struct tr_check *check, const struct tr_arrays *arrays, struct tr_value *element,
-                           uint32_t index, struct tr_seen *seen, uint64_t *contained) {
+                           uint32_t index, struct tr_evaluated *seen, uint64_t *contained) {
         int r;
 
         if (!arrays->contains)
                 return TR_FITS;
         r = tr_check_try(check, arrays->contains, element, NULL);
         if (r == TR_FITS) {
-                tr_seen_add(seen, index);
+                tr_evaluated_add(seen, index);
                 (*contained)++;
         }
         return r == TR_FAILS ? TR_FITS : r;
 }
 
 static int check_elements(struct tr_check *check, const struct tr_arrays *arrays, struct tr_value *value,
-                          struct tr_seen *seen, uint64_t *contained) {
+                          struct tr_evaluated *seen, uint64_t *contained) {
         const uint8_t *at = value->inside;
         int r = TR_FITS;
 
@@ -104,7 +104,7 @@ static int check_unique(struct tr_check *check, const struct tr_value *value) {
 }
 
 int tr_check_array(struct tr_check *check, const struct tr_arrays *arrays, struct tr_value *value,
-                   struct tr_seen *seen) {
+                   struct tr_evaluated *seen) {
         static const struct tr_counted elements = { "has", "element", "elements" };
         static const struct tr_counted fitting = { "has", "element that fits what it has to contain",
                                                    "elements that fit what it has to contain" };
@@ -122,7 +122,7 @@ int tr_check_array(struct tr_check *check, const struct tr_arrays *arrays, struc
 }
 
 int tr_check_unevaluated_elements(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                                  struct tr_seen *seen) {
+                                  struct tr_evaluated *seen) {
         const uint8_t *at = value->inside;
         int r = TR_FITS;
 
@@ -133,7 +133,7 @@ int tr_check_unevaluated_elements(struct tr_check *check, const struct tr_node *
                 r = tr_check_pay(check, &step, 1);
                 if (!r)
                         r = tr_check_read(check, &at, &step, &element);
-                if (!r && !tr_seen_has(seen, i))
+                if (!r && !tr_evaluated_has(seen, i))
                         r = check_element(check, node, &element, i, seen);
                 if (!r)
                         r = tr_check_leave(check, &element, &at);

@@ -22,7 +22,7 @@
 #include "daemon/contract/number.h"
 #include "proto/utf8.h"
 
-/* Bytes of all struct tr_seen together, and bytes that are passed for one step. */
+/* Bytes of all struct tr_evaluated together, and bytes that are passed for one step. */
 #define SEEN_BYTES_MAX (16u << 20)
 #define PASSED_PER_STEP 16
 /* Rounds of making empty arrays maps: each is for those that only showed up in the one before. */
@@ -247,11 +247,11 @@ int tr_check_type(struct tr_check *check, uint8_t types, struct tr_value *value)
 
 /* What keywords have seen */
 
-int tr_seen_init(struct tr_check *check, struct tr_seen *seen, const struct tr_value *value) {
+int tr_evaluated_init(struct tr_check *check, struct tr_evaluated *seen, const struct tr_value *value) {
         size_t words = (size_t)value->token.count / 64 + 1;
         int r;
 
-        *seen = (struct tr_seen){ 0 };
+        *seen = (struct tr_evaluated){ 0 };
         r = tr_check_pay(check, value->step, words / 8);
         if (r)
                 return r;
@@ -265,34 +265,34 @@ int tr_seen_init(struct tr_check *check, struct tr_seen *seen, const struct tr_v
         return 0;
 }
 
-void tr_seen_deinit(struct tr_check *check, struct tr_seen *seen) {
+void tr_evaluated_deinit(struct tr_check *check, struct tr_evaluated *seen) {
         if (!seen->words)
                 return;
         check->seen_bytes -= ((size_t)seen->count / 64 + 1) * sizeof(*seen->words);
         free(seen->words);
-        *seen = (struct tr_seen){ 0 };
+        *seen = (struct tr_evaluated){ 0 };
 }
 
-void tr_seen_add(struct tr_seen *seen, uint32_t index) {
+void tr_evaluated_add(struct tr_evaluated *seen, uint32_t index) {
         if (seen)
                 seen->words[index / 64] |= UINT64_C(1) << index % 64;
 }
 
-bool tr_seen_has(const struct tr_seen *seen, uint32_t index) {
+bool tr_evaluated_has(const struct tr_evaluated *seen, uint32_t index) {
         return seen->words[index / 64] >> index % 64 & 1;
 }
 
-void tr_seen_merge(struct tr_seen *seen, const struct tr_seen *other) {
+void tr_evaluated_merge(struct tr_evaluated *seen, const struct tr_evaluated *other) {
         for (size_t i = 0; i <= seen->count / 64; i++)
                 seen->words[i] |= other->words[i];
 }
 
 /* What combines nodes */
 
-int tr_check_try(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_seen *seen) {
+int tr_check_try(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_evaluated *seen) {
         size_t changes = check->changes_count;
-        struct tr_seen own = { 0 };
-        int r = seen ? tr_seen_init(check, &own, value) : 0;
+        struct tr_evaluated own = { 0 };
+        int r = seen ? tr_evaluated_init(check, &own, value) : 0;
 
         if (!r) {
                 check->quiet++;
@@ -300,16 +300,16 @@ int tr_check_try(struct tr_check *check, const struct tr_node *node, struct tr_v
                 check->quiet--;
         }
         if (r == TR_FITS && seen)
-                tr_seen_merge(seen, &own);
+                tr_evaluated_merge(seen, &own);
         if (r == TR_FAILS)
                 undo(check, changes, value);
-        tr_seen_deinit(check, &own);
+        tr_evaluated_deinit(check, &own);
         return r;
 }
 
 /* How many of the list fit, at most `most`: more are not looked for unless somebody wants to know what they have seen. */
 static int count_fitting(struct tr_check *check, const struct tr_node_list *list, struct tr_value *value,
-                         struct tr_seen *seen, size_t most, size_t *ret_count) {
+                         struct tr_evaluated *seen, size_t most, size_t *ret_count) {
         *ret_count = 0;
         for (size_t i = 0; i < list->count && (seen || *ret_count < most); i++) {
                 int r = tr_check_try(check, list->list[i], value, seen);
@@ -323,7 +323,7 @@ static int count_fitting(struct tr_check *check, const struct tr_node_list *list
 
 /* The same, with empty arrays as objects only where else there are not as many as there have to be. */
 static int count_fitting_strictly_first(struct tr_check *check, const struct tr_node_list *list, struct tr_value *value,
-                                        struct tr_seen *seen, size_t most, size_t *ret_count) {
+                                        struct tr_evaluated *seen, size_t most, size_t *ret_count) {
         uint64_t stood = check->stood;
         bool was_strict = check->is_strict;
         int r;
@@ -359,7 +359,7 @@ static int fail_all(struct tr_check *check, const struct tr_node_list *list, str
 }
 
 static int check_any(struct tr_check *check, const struct tr_node_list *list, struct tr_value *value,
-                     struct tr_seen *seen) {
+                     struct tr_evaluated *seen) {
         size_t count;
         int r;
 
@@ -370,7 +370,7 @@ static int check_any(struct tr_check *check, const struct tr_node_list *list, st
 }
 
 static int check_one(struct tr_check *check, const struct tr_node_list *list, struct tr_value *value,
-                     struct tr_seen *seen) {
+                     struct tr_evaluated *seen) {
         size_t count;
         int r;
 
@@ -383,7 +383,7 @@ static int check_one(struct tr_check *check, const struct tr_node_list *list, st
 }
 
 static int check_all(struct tr_check *check, const struct tr_node_list *list, struct tr_value *value,
-                     struct tr_seen *seen) {
+                     struct tr_evaluated *seen) {
         int r = TR_FITS;
 
         for (size_t i = 0; i < list->count && r == TR_FITS; i++)
@@ -393,7 +393,7 @@ static int check_all(struct tr_check *check, const struct tr_node_list *list, st
 
 /* Whether the value fits as it is. */
 static int try_strictly(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                        struct tr_seen *seen) {
+                        struct tr_evaluated *seen) {
         bool was_strict = check->is_strict;
         int r;
 
@@ -411,7 +411,7 @@ static int check_not(struct tr_check *check, const struct tr_node *node, struct 
         return r ? r : tr_check_fail(check, value->step, "fits what it may not fit");
 }
 
-static int check_if(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_seen *seen) {
+static int check_if(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_evaluated *seen) {
         int r = try_strictly(check, node->if_, value, seen);
         const struct tr_node *next = r == TR_FITS ? node->then : node->else_;
 
@@ -422,7 +422,7 @@ static int check_if(struct tr_check *check, const struct tr_node *node, struct t
 
 /* The outermost resource on the way here that has the name decides. */
 static int check_dynamic(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                         struct tr_seen *seen) {
+                         struct tr_evaluated *seen) {
         const struct tr_node *target = node->dynamic_ref;
         uint64_t looked_at = 0;
         int r;
@@ -439,7 +439,7 @@ static int check_dynamic(struct tr_check *check, const struct tr_node *node, str
 }
 
 static int check_combined(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                          struct tr_seen *seen) {
+                          struct tr_evaluated *seen) {
         int r = node->ref ? tr_check_node(check, node->ref, value, seen) : TR_FITS;
 
         if (!r && node->dynamic_ref)
@@ -458,7 +458,7 @@ static int check_combined(struct tr_check *check, const struct tr_node *node, st
 }
 
 static int check_keywords(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                          struct tr_seen *seen) {
+                          struct tr_evaluated *seen) {
         int r = node->types ? tr_check_type(check, node->types, value) : TR_FITS;
 
         if (!r && node->constant)
@@ -483,11 +483,11 @@ static bool has_unevaluated(const struct tr_node *node, const struct tr_value *v
 
 /* With a list of its own of what was seen: what stands beside this node does not count for its unevaluated*. */
 static int check_with_unevaluated(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                                  struct tr_seen *seen) {
-        struct tr_seen own;
+                                  struct tr_evaluated *seen) {
+        struct tr_evaluated own;
         int r;
 
-        r = tr_seen_init(check, &own, value);
+        r = tr_evaluated_init(check, &own, value);
         if (!r)
                 r = check_keywords(check, node, value, &own);
         if (!r && value->types & TR_IS_ARRAY)
@@ -495,13 +495,13 @@ static int check_with_unevaluated(struct tr_check *check, const struct tr_node *
         else if (!r)
                 r = tr_check_unevaluated_members(check, node->objects->unevaluated, value, &own);
         if (!r && seen)
-                tr_seen_merge(seen, &own);
-        tr_seen_deinit(check, &own);
+                tr_evaluated_merge(seen, &own);
+        tr_evaluated_deinit(check, &own);
         return r;
 }
 
 static int check_inside(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                        struct tr_seen *seen) {
+                        struct tr_evaluated *seen) {
         const struct tr_scope scope = { check->scope, node->resource };
         bool enters = check->schema->has_dynamic && (!scope.outer || scope.outer->resource != node->resource);
         int r;
@@ -515,7 +515,7 @@ static int check_inside(struct tr_check *check, const struct tr_node *node, stru
         return r;
 }
 
-int tr_check_node(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_seen *seen) {
+int tr_check_node(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_evaluated *seen) {
         int r;
 
         if (node->is_true)

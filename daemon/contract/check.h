@@ -37,7 +37,7 @@ struct tr_check {
         uint64_t stood; /* how often an empty array would have had to be an object */
         size_t *changes; /* offsets of empty arrays that are empty maps now */
         size_t changes_count, changes_room;
-        size_t seen_bytes; /* of all struct tr_seen together */
+        size_t seen_bytes; /* of all struct tr_evaluated together */
         const struct tr_scope *scope;
         struct tr_matcher matcher;
         struct tr_writer writer; /* for canonical values */
@@ -54,17 +54,17 @@ struct tr_value {
 };
 
 /* Which members or elements of a container some keyword has seen, for unevaluatedProperties and unevaluatedItems. */
-struct tr_seen {
+struct tr_evaluated {
         uint64_t *words;
         uint32_t count;
 };
 
 /* `seen` is NULL where nobody wants to know. */
 TR_MUST_CHECK int tr_check_node(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                                struct tr_seen *seen);
+                                struct tr_evaluated *seen);
 /* Whether it fits: quietly, and what a failure has changed is undone. */
 TR_MUST_CHECK int tr_check_try(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                               struct tr_seen *seen);
+                               struct tr_evaluated *seen);
 
 /* Fills in the violation where the check is not quiet; answers TR_FAILS or -ENOMEM. */
 int tr_check_fail(struct tr_check *check, const struct tr_step *step, const char *format, ...)
@@ -84,11 +84,11 @@ TR_MUST_CHECK int tr_check_read(const struct tr_check *check, const uint8_t **at
 TR_MUST_CHECK int tr_check_leave(struct tr_check *check, const struct tr_value *value, const uint8_t **at);
 
 /* Room for as many as the value has. Deinit also after a failure. */
-TR_MUST_CHECK int tr_seen_init(struct tr_check *check, struct tr_seen *seen, const struct tr_value *value);
-void tr_seen_deinit(struct tr_check *check, struct tr_seen *seen);
-void tr_seen_add(struct tr_seen *seen, uint32_t index); /* NULL is fine */
-void tr_seen_merge(struct tr_seen *seen, const struct tr_seen *other);
-bool tr_seen_has(const struct tr_seen *seen, uint32_t index);
+TR_MUST_CHECK int tr_evaluated_init(struct tr_check *check, struct tr_evaluated *seen, const struct tr_value *value);
+void tr_evaluated_deinit(struct tr_check *check, struct tr_evaluated *seen);
+void tr_evaluated_add(struct tr_evaluated *seen, uint32_t index); /* NULL is fine */
+void tr_evaluated_merge(struct tr_evaluated *seen, const struct tr_evaluated *other);
+bool tr_evaluated_has(const struct tr_evaluated *seen, uint32_t index);
 
 /* By type */
 TR_MUST_CHECK int tr_check_type(struct tr_check *check, uint8_t types, struct tr_value *value);
@@ -99,14 +99,14 @@ TR_MUST_CHECK int tr_check_number(struct tr_check *check, const struct tr_number
 TR_MUST_CHECK int tr_check_string(struct tr_check *check, const struct tr_strings *strings,
                                   const struct tr_value *value);
 TR_MUST_CHECK int tr_check_array(struct tr_check *check, const struct tr_arrays *arrays, struct tr_value *value,
-                                 struct tr_seen *seen);
+                                 struct tr_evaluated *seen);
 TR_MUST_CHECK int tr_check_object(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
-                                  struct tr_seen *seen);
+                                  struct tr_evaluated *seen);
 /* What no keyword has seen, and now this one has. */
 TR_MUST_CHECK int tr_check_unevaluated_elements(struct tr_check *check, const struct tr_node *node,
-                                                struct tr_value *value, struct tr_seen *seen);
+                                                struct tr_value *value, struct tr_evaluated *seen);
 TR_MUST_CHECK int tr_check_unevaluated_members(struct tr_check *check, const struct tr_node *node,
-                                               struct tr_value *value, struct tr_seen *seen);
+                                               struct tr_value *value, struct tr_evaluated *seen);
 /* Whether the text matches: TR_FITS, TR_FAILS (nothing is filled in), TR_STOPPED or -ENOMEM. */
 TR_MUST_CHECK int tr_check_match(struct tr_check *check, const struct tr_pattern *pattern, const uint8_t *text,
                                  size_t len, const struct tr_step *step);

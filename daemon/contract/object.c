@@ -85,7 +85,7 @@ static int check_patterns(struct tr_check *check, const struct tr_objects *objec
 }
 
 static int check_member(struct tr_check *check, const struct tr_objects *objects, struct member *member,
-                        struct present *present, struct tr_seen *seen) {
+                        struct present *present, struct tr_evaluated *seen) {
         const struct tr_member *named = tr_member_find(objects, member->key.data, member->key.len);
         bool is_known = named && named->schema;
         int r = objects->names ? check_name(check, objects->names, member) : TR_FITS;
@@ -101,12 +101,12 @@ static int check_member(struct tr_check *check, const struct tr_objects *objects
                 is_known = true;
         }
         if (!r && is_known)
-                tr_seen_add(seen, member->index);
+                tr_evaluated_add(seen, member->index);
         return r;
 }
 
 static int check_members(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
-                         struct present *present, struct tr_seen *seen) {
+                         struct present *present, struct tr_evaluated *seen) {
         const uint8_t *at = value->inside;
         int r = TR_FITS;
 
@@ -149,7 +149,7 @@ static int check_needs(struct tr_check *check, const struct tr_objects *objects,
 
 /* What is asked once it is known which members are there. */
 static int check_present(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
-                         const struct present *present, struct tr_seen *seen) {
+                         const struct present *present, struct tr_evaluated *seen) {
         int r = tr_check_pay(check, value->step, objects->checked_count / BYTES_PER_STEP);
 
         for (size_t i = 0; i < objects->checked_count && !r; i++) {
@@ -168,7 +168,7 @@ static int check_present(struct tr_check *check, const struct tr_objects *object
 }
 
 static int check_with_present(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
-                              struct tr_seen *seen) {
+                              struct tr_evaluated *seen) {
         struct present present = { 0 };
         int r = TR_FITS;
 
@@ -189,7 +189,7 @@ static int check_with_present(struct tr_check *check, const struct tr_objects *o
 }
 
 int tr_check_object(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
-                    struct tr_seen *seen) {
+                    struct tr_evaluated *seen) {
         static const struct tr_counted members = { "has", "member", "members" };
         int r;
 
@@ -200,7 +200,7 @@ int tr_check_object(struct tr_check *check, const struct tr_objects *objects, st
 }
 
 int tr_check_unevaluated_members(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
-                                 struct tr_seen *seen) {
+                                 struct tr_evaluated *seen) {
         const uint8_t *at = value->inside;
         int r = TR_FITS;
 
@@ -210,9 +210,9 @@ int tr_check_unevaluated_members(struct tr_check *check, const struct tr_node *n
                 r = read_member(check, value, &at, &member);
                 if (!r)
                         r = tr_check_pay(check, &member.step, 1);
-                if (!r && !tr_seen_has(seen, i)) {
+                if (!r && !tr_evaluated_has(seen, i)) {
                         r = tr_check_node(check, node, &member.value, NULL);
-                        tr_seen_add(seen, i);
+                        tr_evaluated_add(seen, i);
                 }
                 if (!r)
                         r = tr_check_leave(check, &member.value, &at);
