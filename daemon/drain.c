@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draining goes in rounds: all actors and pools that are there are told to stop, and each is asked when it has ended. When the
+ * Draining goes in rounds: all actors, pools and components that are there are told to stop, and each is asked when it has ended. When the
  * last answer of a round has come another begins, because an actor that was being started when the first began may have
  * come since; the round that finds nobody is the last. Those who have a supervisor are left to it, and to the next round
  * where it could not see to them.
@@ -17,6 +17,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/core/actor.h"
+#include "daemon/core/component.h"
 #include "daemon/core/session.h"
 #include "daemon/io/loop.h"
 
@@ -116,7 +117,8 @@ static void name_stuck(struct tr_target *target) {
 
 /* Whether it ends of itself once it is told to stop. */
 static bool can_be_stopped(struct tr_target *target) {
-        return (tr_actor_of(target) || tr_pool_of(target)) && !is_stuck(target) && !tr_session_is_supervised(target);
+        bool is_alive = tr_actor_of(target) || tr_pool_of(target) || tr_component_of(target);
+        return is_alive && !is_stuck(target) && !tr_session_is_supervised(target);
 }
 
 /* One round over the targets of the list. Answers how many were told, or -ENOMEM. */
@@ -213,7 +215,7 @@ void tr_drain_hurry(struct tr_drain *drain) {
         if (tr_registry_list(&drain->system->registry, &targets, &count) < 0)
                 return;
         for (size_t i = 0; i < count; i++) {
-                if (tr_actor_of(targets[i]))
+                if (tr_actor_of(targets[i]) || tr_component_of(targets[i]))
                         targets[i]->ops->kill(targets[i]);
                 tr_target_unref(targets[i]);
         }

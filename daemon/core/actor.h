@@ -223,9 +223,13 @@ void tr_actor_kill(struct tr_target *target);
 extern const struct tr_target_ops tr_actor_target_ops;
 /* The same for workers. */
 extern const struct tr_target_ops tr_worker_target_ops;
+/* The same for actors that are replicas of a component. */
+extern const struct tr_target_ops tr_replica_target_ops;
 
 static inline struct tr_actor *tr_actor_of(struct tr_target *target) {
-        return target->ops == &tr_actor_target_ops || target->ops == &tr_worker_target_ops ? (struct tr_actor *)target : NULL;
+        bool is_actor = target->ops == &tr_actor_target_ops || target->ops == &tr_worker_target_ops ||
+                        target->ops == &tr_replica_target_ops;
+        return is_actor ? (struct tr_actor *)target : NULL;
 }
 
 #endif

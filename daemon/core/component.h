@@ -61,14 +61,22 @@ struct tr_component {
         uint32_t waiting TR_GUARDED_BY(lock); /* in all lines and all replicas' own queues */
         uint32_t waiting_max TR_GUARDED_BY(lock);
         uint64_t sequence TR_GUARDED_BY(lock); /* of the calls: which came first */
+        uint32_t in_lines TR_GUARDED_BY(lock); /* of those: in lines */
         struct tr_list replicas TR_GUARDED_BY(lock); /* by tr_replica.link, each a reference; the next to be tried first */
-        uint32_t replicas_count TR_GUARDED_BY(lock);
-        struct tr_component_slot *slots TR_GUARDED_BY(lock);
+        uint32_t holding TR_GUARDED_BY(lock);  /* replicas in that state */
+        /* Those that the daemon starts. They stay until the component is freed; of some the manifest may say nothing any more. */
+        struct tr_component_slot **slots TR_GUARDED_BY(lock);
         uint32_t slots_count TR_GUARDED_BY(lock);
+        uint32_t staff TR_GUARDED_BY(lock);    /* actors and processes that were started and have not ended */
+        bool has_crew TR_GUARDED_BY(lock);     /* some manifest has had processes */
         bool stopping TR_GUARDED_BY(lock); /* takes no more calls; ends when its replicas are gone */
+        bool replicas_stopped TR_GUARDED_BY(lock); /* they have been told */
+        bool killed TR_GUARDED_BY(lock);
         bool over TR_GUARDED_BY(lock);
         enum tr_stop_reason stop_reason TR_GUARDED_BY(lock);
-        struct tr_timer stop_timer;
+        void (*settled)(void *userdata) TR_GUARDED_BY(lock); /* see tr_component_when_settled() */
+        void *settled_userdata TR_GUARDED_BY(lock);
+        struct tr_timer stop_timer; /* holds a reference while it is set */
 };
 
 /* All components of a system, by name. */
@@ -97,6 +105,15 @@ struct tr_failure *tr_component_declare(struct tr_system *system, struct tr_sess
  */
 struct tr_failure *tr_component_replace(struct tr_component *component, struct tr_manifest *manifest);
 
+/* Calls back, once, when every first start of a replica of its module has ended, well or not: now, or later on any thread, no lock
+ * held. */
+void tr_component_when_settled(struct tr_component *component, void (*settled)(void *userdata), void *userdata);
+
+/* A process is being started for it, or what it is to be told is on its way: it does not end before tr_component_leave_staff(). Any
+ * thread, no lock held. */
+void tr_component_enter_staff(struct tr_component *component);
+void tr_component_leave_staff(struct tr_component *component);
+
 static inline struct tr_component *tr_component_ref(struct tr_component *component) {
         tr_target_ref(&component->target);
         return component;
@@ -122,9 +139,11 @@ struct tr_manifest *tr_component_manifest(struct tr_component *component);
 
 /* Delivers what can be delivered. No lock held. */
 void tr_component_dispatch(struct tr_component *component);
-/* It ends, where it is stopping and nobody is left. No lock held. */
+/* Where it stops: tells its replicas to, once nothing waits for them; and ends, when nobody is left. No lock held. */
 void tr_component_try_end(struct tr_component *component);
-/* Rejects all calls in a list, which holds their references. No lock held. */
+/* The line of an operation, in the manifest in effect; UINT32_MAX: it has none. */
+uint32_t tr_component_line_locked(const struct tr_component *component, const char *operation) TR_REQUIRES(component->lock);
+/* Rejects all calls in a list, which holds their references; `sentence` stands behind the component's name. No lock held. */
 void tr_component_reject_all(struct tr_component *component, struct tr_list *calls, enum tr_code code, const char *sentence);
 extern const struct tr_asker_ops tr_component_asker_ops;
 

@@ -45,6 +45,8 @@ struct tr_invocation {
         uint32_t deliveries; /* the same: that have begun */
         struct tr_delivery *delivery; /* the same: in hand; NULL: it waits, or it is over */
         bool queued;         /* the same: in a line, or in a replica's queue */
+        struct tr_replica *answered_by; /* the same: of the delivery that is over, strong; NULL: there was none */
+        uint64_t sent_ns;               /* the same: when it went out */
         bool addressed;
         char *instance;      /* of an addressed one, or NULL */
         char *id;            /* or NULL */
@@ -89,5 +91,23 @@ struct tr_failure *tr_operation_error(const struct tr_operation *operation, cons
 
 /* The delivery's operation; NULL where the message is none. Borrowed for as long as the message is. */
 const struct tr_operation *tr_delivery_operation(const struct tr_message *message);
+
+/* Between the files of core that make up a component. No lock held. */
+
+/* Answers the caller, unless somebody else has settled it: where it had begun with ran_begun, else with "no". */
+void tr_invocation_reject(struct tr_message *message, struct tr_failure *failure, enum tr_ran ran_begun);
+/* The same with the output: one value in the typed form, which is checked. */
+void tr_invocation_resolve(struct tr_message *message, const void *value, size_t bytes);
+/* The failure of a call whose name nobody holds. A new reference. */
+struct tr_failure *tr_addressee_failure(const struct tr_component *component, const char *instance, size_t len);
+/* In a line, or in a replica's own queue (NULL: in its line), by its sequence, so that one that comes back is first. The queue gets a
+ * reference. Nothing where it was settled meanwhile. */
+void tr_invocation_enqueue_locked(struct tr_invocation *invocation, struct tr_replica *replica)
+        TR_REQUIRES(invocation->component->lock);
+/* Takes a delivery back that has not begun, or could not, and accounts for it. False where it has begun, or is over. */
+bool tr_delivery_withdraw(struct tr_message *own);
+/* An answer that settled nothing; a call that goes to another replica. */
+void tr_component_count_late(struct tr_component *component, const char *operation);
+void tr_component_count_redelivered(struct tr_component *component, const char *operation);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/core/cargo.h"
+#include "daemon/core/invocation.h"
 #include "daemon/core/stock.h"
 #include "daemon/core/target.h"
 
@@ -55,6 +56,7 @@ static struct tr_asker *message_release(struct tr_message *message) {
         if (asker && asker->ops->forget)
                 asker->ops->forget(asker, message);
         tr_target_unref(message->spawned);
+        tr_invocation_free(message->invocation);
         tr_cargo_return(atomic_load_explicit(&message->cargo, memory_order_relaxed));
         tr_stock_free(message, message_size(message->handler_len, message->args_bytes));
         return asker;
@@ -103,10 +105,26 @@ struct tr_cargo *tr_message_take_cargo(struct tr_message *message) {
         return atomic_exchange_explicit(&message->cargo, NULL, memory_order_acquire);
 }
 
-bool tr_message_begin(struct tr_message *message) {
-        uint32_t expected = TR_MESSAGE_QUEUED;
-        return atomic_compare_exchange_strong_explicit(&message->state, &expected, TR_MESSAGE_BEGUN, memory_order_acq_rel,
+/* Out of queued, to the state that is given. *ret_before is the one that it was in where that is another. */
+static bool message_leave_queued(struct tr_message *message, uint32_t state, uint32_t *ret_before) {
+        *ret_before = TR_MESSAGE_QUEUED;
+        return atomic_compare_exchange_strong_explicit(&message->state, ret_before, state, memory_order_acq_rel,
                                                        memory_order_acquire);
+}
+
+bool tr_message_begin(struct tr_message *message) {
+        uint32_t before;
+        if (!message_leave_queued(message, TR_MESSAGE_BEGUN, &before))
+                return false;
+        if (!message->behalf || message_leave_queued(message->behalf, TR_MESSAGE_BEGUN, &before) || before == TR_MESSAGE_BEGUN)
+                return true;
+        atomic_store_explicit(&message->state, TR_MESSAGE_SETTLED, memory_order_release);
+        return false;
+}
+
+bool tr_message_withdraw(struct tr_message *message) {
+        uint32_t before;
+        return message_leave_queued(message, TR_MESSAGE_SETTLED, &before);
 }
 
 bool tr_message_settle(struct tr_message *message, bool *ret_begun) {

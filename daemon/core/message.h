@@ -130,8 +130,11 @@ static inline enum tr_message_state tr_message_state(const struct tr_message *me
         return (enum tr_message_state)atomic_load_explicit(&message->state, memory_order_acquire);
 }
 
-/* queued to begun. True for exactly one caller, who may then run it. */
+/* queued to begun. True for exactly one caller, who may then run it. A delivery begins only where the call that it is for has begun, or
+ * does; where that was settled before, it is settled too, and nobody is told. */
 bool tr_message_begin(struct tr_message *message);
+/* queued to settled, nobody being told. True for exactly one caller. */
+bool tr_message_withdraw(struct tr_message *message);
 /* To settled. True for exactly one caller, who then answers; *ret_begun says whether it had begun. */
 bool tr_message_settle(struct tr_message *message, bool *ret_begun);
 

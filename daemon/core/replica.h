@@ -40,6 +40,8 @@ struct tr_replica_ops {
         void (*stop)(struct tr_replica *replica, enum tr_stop_reason reason);
         /* It is to end at once. */
         void (*kill)(struct tr_replica *replica);
+        /* It is being freed: drops the userdata. NULL: there is nothing to drop. */
+        void (*release)(struct tr_replica *replica);
 };
 
 /* What is said of a replica when it joins. All of it is copied. */
@@ -47,8 +49,10 @@ struct tr_replica_options {
         const struct tr_replica_ops *ops;
         void *userdata;           /* for the ops */
         const char *instance;     /* a valid name, NUL-terminated; NULL: a random one */
+        struct tr_replica *successor_of; /* which retires when this one holds, and may have the same name; or NULL */
         uint32_t index;           /* of those that the daemon starts; from 0 */
-        const struct tr_manifest_replica *started_as; /* in the manifest in effect; NULL: the daemon did not start it */
+        struct tr_manifest *manifest; /* that it is started for; NULL: the one in effect */
+        const struct tr_manifest_replica *started_as; /* in it; NULL: the daemon did not start it */
         uint32_t concurrency;     /* 0: the manifest's */
         const char *const *operations; /* that it serves: NULL-terminated; NULL: all of them */
         uint32_t uid;             /* who serves */
@@ -73,10 +77,11 @@ struct tr_replica {
         const char *kind;
         int64_t since_ms;
 
-        struct tr_target *target; /* strong; set before it holds (tr_replica_join, or tr_replica_enter) */
-
         /* Guarded by the component's lock. */
+        struct tr_target *target; /* strong, from before it holds (tr_replica_join, or tr_replica_enter) until it is gone */
         struct tr_list link; /* in component->replicas, until it is gone */
+        struct tr_replica *successor_of; /* strong, until it holds */
+        bool stop_told;
         enum tr_replica_state state;
         struct tr_list queue;   /* calls that are addressed to it, as in a line */
         struct tr_list in_hand; /* struct tr_delivery */
@@ -117,5 +122,14 @@ TR_MUST_CHECK int tr_component_list_replicas(struct tr_component *component, str
                                              uint32_t *ret_count);
 /* Writes a map, as `list` has it: kind (replica), name (the instance), component, state, mailbox, ... */
 void tr_replica_write_info(struct tr_replica *replica, bool plain, struct tr_writer *writer);
+
+/* Between the files of core that make up a component. */
+
+/* Tells its owner that it has nothing in hand any more, where it retires; once. No lock held. */
+void tr_replica_tell_retired(struct tr_replica *replica);
+/* A new reference to its target; NULL where it has none yet, or is gone. */
+struct tr_target *tr_replica_target(struct tr_replica *replica);
+/* Appends the pairs that every replica has; answers how many. */
+uint32_t tr_replica_write_pairs(struct tr_replica *replica, struct tr_writer *writer);
 
 #endif

@@ -18,6 +18,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/thread.h"
 #include "daemon/core/actor.h"
+#include "daemon/core/replica.h"
 #include "daemon/core/stock.h"
 
 /* Lua's own limit of C recursion needs 421 KiB; what is not touched costs nothing. Sanitizers make frames larger. */
@@ -93,6 +94,8 @@ static uint32_t actor_info(struct tr_target *target, struct tr_writer *writer) {
                 tr_write_text(writer, actor->slot->pool->target.label);
                 pairs++;
         }
+        if (actor->replica)
+                pairs += tr_replica_write_pairs(actor->replica, writer);
         const struct tr_behaviour *behaviour = target->system->behaviour;
         return pairs + (behaviour->info ? behaviour->info(actor, writer) : 0);
 }
@@ -105,6 +108,7 @@ static void actor_free(struct tr_target *target) {
         free(atomic_load(&actor->slow_report)); /* a look that came with the end */
         if (actor->slot)
                 tr_target_unref(&actor->slot->pool->target);
+        tr_replica_unref(actor->replica);
         free(actor);
 }
 
@@ -120,6 +124,16 @@ const struct tr_target_ops tr_actor_target_ops = {
 
 const struct tr_target_ops tr_worker_target_ops = {
         .kind = TR_TARGET_WORKER,
+        .post = actor_post,
+        .stop = tr_actor_stop,
+        .kill = tr_actor_kill,
+        .info = actor_info,
+        .is_busy = actor_is_busy,
+        .free = actor_free,
+};
+
+const struct tr_target_ops tr_replica_target_ops = {
+        .kind = TR_TARGET_REPLICA,
         .post = actor_post,
         .stop = tr_actor_stop,
         .kill = tr_actor_kill,
@@ -208,7 +222,9 @@ static struct tr_actor *actor_new(struct tr_system *system, const struct tr_acto
         if (!actor)
                 return NULL;
         const char *label = options->label ? options->label : options->actor;
-        const struct tr_target_ops *ops = options->slot ? &tr_worker_target_ops : &tr_actor_target_ops;
+        const struct tr_target_ops *ops = options->slot      ? &tr_worker_target_ops :
+                                          options->replica ? &tr_replica_target_ops :
+                                                             &tr_actor_target_ops;
         if (tr_target_init(&actor->target, ops, system, options->owner_uid, label, options->actor) < 0) {
                 free(actor);
                 return NULL;
@@ -225,6 +241,8 @@ static struct tr_actor *actor_new(struct tr_system *system, const struct tr_acto
         actor->slot = options->slot;
         if (actor->slot)
                 tr_target_ref(&actor->slot->pool->target);
+        if (options->replica)
+                actor->replica = tr_replica_ref(options->replica);
         actor->next_timer_ns = TR_NEVER;
         actor->thread_over = true;
         return actor;
@@ -279,6 +297,8 @@ struct tr_failure *tr_actor_spawn(struct tr_system *system, struct tr_session *s
                 int r = 0;
                 if (actor->slot)
                         tr_slot_enter(actor->slot, actor);
+                if (actor->replica)
+                        tr_replica_enter(actor->replica, target);
                 if (system->hooks.run)
                         system->hooks.run(system->hooks.userdata, actor);
                 else

@@ -31,8 +31,11 @@ int tr_system_new(const struct tr_system_limits *limits, const struct tr_behavio
         tr_lock_init(&system->lock);
         pthread_cond_init(&system->no_threads, NULL);
         tr_list_init(&system->reap);
+        tr_components_init(&system->components);
 
         int r = tr_registry_init(&system->registry);
+        if (r == 0)
+                r = tr_spans_init(&system->spans);
         system->ended = calloc(TR_SYSTEM_ENDED_KEPT, sizeof(struct tr_target *));
         system->daemon_session = tr_session_new(system);
         if (r < 0 || !system->ended || !system->daemon_session) {
@@ -101,6 +104,8 @@ uint32_t tr_system_free(struct tr_system *system) {
         free(system->ended);
         tr_session_unref(system->daemon_session);
         tr_registry_deinit(&system->registry);
+        tr_spans_deinit(&system->spans);
+        tr_components_deinit(&system->components);
         tr_timers_deinit(&system->timers);
         free(system->users);
         pthread_cond_destroy(&system->no_threads);

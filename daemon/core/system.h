@@ -100,6 +100,9 @@ struct tr_system_hooks {
         void (*refused)(void *userdata, const struct tr_refused *refused);
         /* Any thread, no lock held: a call of an operation has ended (daemon/watch). May be NULL. */
         void (*span)(void *userdata, const struct tr_span_news *span);
+        /* Any thread, no lock held: a component with processes of its own was declared, was given another manifest, is to stop or to
+         * be killed, or has ended. NULL: nobody starts processes. */
+        void (*crew)(void *userdata, struct tr_component *component);
         void *userdata;
 };
 

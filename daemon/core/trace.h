@@ -10,8 +10,6 @@
 #include "daemon/base/lock.h"
 #include "proto/code.h"
 
-struct tr_message;
-
 /*
  * Traces: which chain of calls a call is part of. A trace is named by 16 bytes and each call in it, a span, by 8, as in W3C's
  * Trace Context (https://www.w3.org/TR/trace-context/): "00-<trace>-<span>-<flags>". A call that names a span which is running here is
@@ -26,27 +24,33 @@ struct tr_span_id {
         uint8_t parent[8]; /* all zero: it is the first */
         uint8_t flags;
         uint32_t depth;    /* 1: the first */
+        struct tr_span_id *next_running; /* guarded by the lock of those that are running */
 };
 
-/* Spans that are running, and how deep each is. */
+/* Spans that are running, by their ids. They are others' (an invocation's), who have to take them out before they go. */
 struct tr_spans {
         struct tr_lock lock; /* nothing else is acquired under it */
-        struct tr_span_entry **buckets TR_GUARDED_BY(lock);
-        uint32_t room TR_GUARDED_BY(lock);
+        struct tr_span_id **buckets TR_GUARDED_BY(lock);
+        uint32_t room TR_GUARDED_BY(lock);  /* a power of two */
         uint32_t count TR_GUARDED_BY(lock);
+        uint64_t random[4] TR_GUARDED_BY(lock); /* the state of the generator of ids */
 };
 
-void tr_spans_init(struct tr_spans *spans);
+/* 0 or a negative errno. */
+TR_MUST_CHECK int tr_spans_init(struct tr_spans *spans);
+/* It must be empty. */
 void tr_spans_deinit(struct tr_spans *spans);
 
 /* Whether a text is a traceparent of version 00, or a later one that begins the same. */
 bool tr_traceparent_is_valid(const char *text, size_t len);
-/* A new span, a child of the one that `traceparent` names (valid; NULL: of none): 0, TR_SPAN_LOOP, or -ENOMEM. Running until tr_spans_end(). */
+/* Writes a new span, a child of the one that `traceparent` names (valid; NULL: of none), which is running from now on: 0, or
+ * TR_SPAN_LOOP, and nothing is. Any thread. */
 enum {
         TR_SPAN_LOOP = 1,
 };
 TR_MUST_CHECK int tr_spans_begin(struct tr_spans *spans, const char *traceparent, struct tr_span_id *ret_span);
-void tr_spans_end(struct tr_spans *spans, const struct tr_span_id *span);
+/* It runs no more. */
+void tr_spans_end(struct tr_spans *spans, struct tr_span_id *span);
 /* "00-…-…-01" and a NUL. */
 void tr_traceparent_write(const struct tr_span_id *span, char ret_text[static TR_TRACEPARENT_LEN + 1]);
 

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Routing calls to replicas, and hearing how each delivery ended.
+ *
+ * A call goes to the replica that has least in hand of those that serve its operation and have room; ties rotate, because whoever got
+ * one goes to the end of the list. A replica serves what is addressed to it first. All of it happens on the thread of whoever
+ * makes it possible: the caller's, or that of whoever has answered.
+ *
+ * Each delivery is accounted for once: when it is answered or rejected, when it is taken back, or when its message is freed without any of
+ * those, because the call that it is for was over before it could begin.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/cleanup.h"
+#include "daemon/base/clock.h"
+#include "daemon/core/component.h"
+#include "daemon/core/invocation.h"
+#include "daemon/core/replica.h"
+#include "daemon/core/system.h"
+
+/* Which replica, and which call */
+
+static bool replica_has_room(const struct tr_replica *replica) {
+        return replica->state == TR_REPLICA_HOLDING && !replica->congested && replica->in_hand_count < replica->concurrency;
+}
+
+static bool replica_serves(const struct tr_replica *replica, const char *operation) {
+        char *const *name = replica->operations;
+        while (name && *name && strcmp(*name, operation) != 0)
+                name++;
+        return !name || *name;
+}
+
+/* The oldest call in a line that the replica serves; NULL: none waits. */
+static struct tr_message *oldest_for_locked(const struct tr_component *component, const struct tr_replica *replica)
+        TR_REQUIRES(component->lock) {
+        struct tr_message *oldest = NULL;
+        for (uint32_t i = 0; i < component->manifest->operations_count; i++) {
+                struct tr_message *first = tr_list_first(&component->lines[i].calls, struct tr_message, link);
+                if (first && (!oldest || first->invocation->sequence < oldest->invocation->sequence) &&
+                    replica_serves(replica, component->manifest->operations[i].name))
+                        oldest = first;
+        }
+        return oldest;
+}
+
+/* The next delivery to be made: the call, which has left its queue (its reference is the caller's), and references to who gets it. */
+static struct tr_message *component_pick(struct tr_component *component, struct tr_replica **ret_replica,
+                                         struct tr_target **ret_target) {
+        struct tr_replica *replica, *chosen = NULL;
+        struct tr_message *message = NULL;
+        tr_lock_acquire(&component->lock);
+        if (component->waiting > 0)
+                tr_list_for_each(replica, &component->replicas, link) {
+                        if (!replica_has_room(replica))
+                                continue;
+                        struct tr_message *own = tr_list_first(&replica->queue, struct tr_message, link);
+                        if (own) {
+                                chosen = replica;
+                                message = own;
+                                break;
+                        }
+                        if (component->in_lines == 0 || (chosen && chosen->in_hand_count <= replica->in_hand_count))
+                                continue;
+                        struct tr_message *oldest = oldest_for_locked(component, replica);
+                        if (oldest) {
+                                chosen = replica;
+                                message = oldest;
+                        }
+                }
+        if (message) {
+                struct tr_invocation *invocation = message->invocation;
+                tr_list_unlink(&message->link);
+                invocation->queued = false;
+                component->waiting--;
+                component->in_lines -= !invocation->addressed;
+                chosen->in_hand_count++;
+                tr_list_unlink(&chosen->link);
+                tr_list_append(&component->replicas, &chosen->link);
+                *ret_replica = tr_replica_ref(chosen);
+                *ret_target = tr_target_ref(chosen->target);
+        }
+        tr_lock_release(&component->lock);
+        return message;
+}
+
+/* Delivering */
+
+static void write_context(const struct tr_invocation *invocation, const struct tr_replica *replica, uint32_t attempt,
+                          struct tr_writer *writer) {
+        char trace[TR_TRACEPARENT_LEN + 1];
+        bool has_deadline = invocation->deadline_ns != TR_NEVER;
+        uint64_t now_ns = has_deadline ? tr_clock_ns() : 0;
+        uint64_t left_ms = has_deadline && invocation->deadline_ns > now_ns ? (invocation->deadline_ns - now_ns) / TR_NS_PER_MS : 0;
+        tr_traceparent_write(&invocation->span, trace);
+        tr_write_map(writer, 5 + has_deadline + (invocation->id != NULL));
+        tr_write_text(writer, "component");
+        tr_write_text(writer, invocation->component->target.label);
+        tr_write_text(writer, "instance");
+        tr_write_text(writer, replica->instance);
+        if (invocation->id) {
+                tr_write_text(writer, "id");
+                tr_write_string(writer, invocation->id, strlen(invocation->id));
+        }
+        if (has_deadline) {
+                tr_write_text(writer, "timeout");
+                tr_write_uint(writer, left_ms > 0 ? left_ms : 1);
+        }
+        tr_write_text(writer, "trace");
+        tr_write_str(writer, trace, TR_TRACEPARENT_LEN);
+        tr_write_text(writer, "attempt");
+        tr_write_uint(writer, attempt);
+        tr_write_text(writer, "caller");
+        tr_write_map(writer, 3);
+        tr_write_text(writer, "uid");
+        tr_write_uint(writer, invocation->uid);
+        tr_write_text(writer, "gid");
+        tr_write_uint(writer, invocation->gid);
+        tr_write_text(writer, "pid");
+        tr_write_int(writer, invocation->pid);
+}
+
+/* The message that goes to the replica: [input, context]. NULL where memory is short. */
+static struct tr_message *delivery_message(struct tr_message *call, struct tr_replica *replica, uint32_t attempt) {
+        struct tr_writer args = TR_WRITER_INIT;
+        struct tr_message *own = NULL;
+        tr_write_raw(&args, tr_message_args(call), call->args_bytes);
+        write_context(call->invocation, replica, attempt, &args);
+        if (!tr_writer_error(&args))
+                own = tr_message_new(TR_MESSAGE_HANDLER, tr_message_handler(call), call->handler_len, args.data, args.len, 2);
+        tr_writer_deinit(&args);
+        if (!own)
+                return NULL;
+        own->form = TR_FORM_TYPED;
+        own->internal = false;
+        own->caller_uid = call->invocation->uid;
+        own->lone = call->lone;
+        own->behalf = call;
+        return own;
+}
+
+/* Makes it what the replica has in hand. Takes the call's reference and the replica's; answers the message, or NULL, and nothing was
+ * taken. */
+static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_replica *take_replica) {
+        struct tr_invocation *invocation = take_call->invocation;
+        struct tr_component *component = invocation->component;
+        struct tr_delivery *delivery = calloc(1, sizeof(*delivery));
+        struct tr_message *own = delivery ? delivery_message(take_call, take_replica, invocation->deliveries + 1) : NULL;
+        if (!own) {
+                free(delivery);
+                return NULL;
+        }
+        own->asker = &tr_component_ref(component)->asker;
+        own->ask.data = delivery;
+        delivery->message = take_call;
+        delivery->own = own;
+        delivery->replica = take_replica;
+        delivery->sent_ns = tr_clock_ns();
+        tr_lock_acquire(&component->lock);
+        tr_list_append(&take_replica->in_hand, &delivery->link);
+        invocation->delivery = delivery;
+        tr_lock_release(&component->lock);
+        return own;
+}
+
+/* The delivery is over for its replica. True for the first caller, who then sees to what becomes of the call. */
+static bool delivery_account(struct tr_delivery *delivery, bool begun) {
+        struct tr_replica *replica = delivery->replica;
+        struct tr_component *component = replica->component;
+        struct tr_invocation *invocation = delivery->message->invocation;
+        struct tr_replica *before = NULL;
+        tr_lock_acquire(&component->lock);
+        bool first = !delivery->over;
+        if (first) {
+                delivery->over = true;
+                tr_list_unlink(&delivery->link);
+                replica->in_hand_count--;
+                replica->congested = false;
+                if (invocation->delivery == delivery) {
+                        invocation->delivery = NULL;
+                        before = invocation->answered_by;
+                        invocation->answered_by = tr_replica_ref(replica);
+                        invocation->sent_ns = delivery->sent_ns;
+                }
+                invocation->deliveries += begun;
+                atomic_fetch_add_explicit(&replica->calls_total, begun, memory_order_relaxed);
+        }
+        tr_lock_release(&component->lock);
+        tr_replica_unref(before);
+        return first;
+}
+
+/* What follows on each: the replica has room, or is done. */
+static void delivery_done(struct tr_component *component, struct tr_replica *replica) {
+        tr_component_dispatch(component);
+        tr_replica_tell_retired(replica);
+        tr_component_try_end(component);
+}
+
+bool tr_delivery_withdraw(struct tr_message *own) {
+        struct tr_delivery *delivery = own->ask.data;
+        /* Settled: it could not begin, or its answer has come this moment and settles nothing. */
+        if (!tr_message_withdraw(own) && tr_message_state(own) != TR_MESSAGE_SETTLED)
+                return false;
+        if (!delivery_account(delivery, false))
+                return false;
+        delivery_done(delivery->replica->component, delivery->replica);
+        return true;
+}
+
+/* Puts a call that was delivered to nobody first in its queue again: in the replica's own, where it is addressed to it, else in its line.
+ * False where it cannot be. */
+static bool call_requeue(struct tr_message *call, struct tr_replica *replica) {
+        struct tr_invocation *invocation = call->invocation;
+        struct tr_component *component = invocation->component;
+        tr_lock_acquire(&component->lock);
+        invocation->line = tr_component_line_locked(component, invocation->operation->name);
+        bool there = invocation->line != UINT32_MAX && !component->over && !component->killed &&
+                     (!invocation->addressed || replica->state == TR_REPLICA_HOLDING);
+        if (there)
+                tr_invocation_enqueue_locked(invocation, invocation->addressed ? replica : NULL);
+        tr_lock_release(&component->lock);
+        return there;
+}
+
+static void call_again(struct tr_message *call) {
+        if (call_requeue(call, NULL))
+                return;
+        struct tr_failure *failure =
+                tr_failure_new(TR_CODE_STOPPED, "%s ended before it answered this", call->invocation->component->target.label);
+        tr_invocation_reject(call, failure, TR_RAN_MAYBE);
+        tr_failure_unref(failure);
+}
+
+/* The replica died under it, or before it got it. */
+static void call_orphaned(struct tr_message *call, struct tr_replica *replica, bool begun) {
+        struct tr_invocation *invocation = call->invocation;
+        struct tr_failure *failure = NULL;
+        if (tr_message_state(call) == TR_MESSAGE_SETTLED)
+                return;
+        if (invocation->addressed && begun)
+                failure = tr_failure_new(TR_CODE_ABANDONED, "%s died before it answered this", replica->instance);
+        else if (invocation->addressed)
+                failure = tr_addressee_failure(invocation->component, replica->instance, strlen(replica->instance));
+        else if (begun && invocation->deliveries >= invocation->manifest->deliveries)
+                failure = tr_failure_new(TR_CODE_UNDELIVERABLE, "%u replicas of %s died under it", invocation->deliveries,
+                                         invocation->component->target.label);
+        if (failure) {
+                tr_invocation_reject(call, failure, TR_RAN_MAYBE);
+                tr_failure_unref(failure);
+                return;
+        }
+        if (begun)
+                tr_component_count_redelivered(invocation->component, invocation->operation->name);
+        call_again(call);
+}
+
+/* Its target takes no more at present, which passes: a connection's output is sent, what an actor has in hand is answered. */
+static bool delivery_wait(struct tr_message *call, struct tr_replica *replica, const struct tr_target *target) {
+        tr_lock_acquire(&replica->component->lock);
+        bool passes = replica->in_hand_count > 0 || target->ops->kind == TR_TARGET_CONNECTION;
+        replica->congested = passes;
+        tr_lock_release(&replica->component->lock);
+        return passes && call_requeue(call, replica);
+}
+
+/* Its target did not take it. */
+static void delivery_refused(struct tr_delivery *delivery, const struct tr_target *target, enum tr_post post) {
+        struct tr_message *call = delivery->message;
+        struct tr_replica *replica = delivery->replica;
+        delivery_account(delivery, false);
+        if (post == TR_POST_FULL && delivery_wait(call, replica, target))
+                return;
+        if (post == TR_POST_CLOSED) {
+                tr_replica_died(replica);
+                call_orphaned(call, replica, false);
+                return;
+        }
+        struct tr_failure *failure = tr_post_failure(post);
+        tr_invocation_reject(call, failure, TR_RAN_NO);
+        tr_failure_unref(failure);
+}
+
+static void deliver(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_target *target) {
+        struct tr_component *component = take_replica->component;
+        struct tr_message *own = delivery_new(take_call, take_replica);
+        if (!own) {
+                struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a call");
+                tr_lock_acquire(&component->lock);
+                take_replica->in_hand_count--;
+                tr_lock_release(&component->lock);
+                tr_invocation_reject(take_call, failure, TR_RAN_NO);
+                tr_failure_unref(failure);
+                tr_message_unref(take_call);
+                tr_replica_unref(take_replica);
+                return;
+        }
+        enum tr_post post = tr_target_post(target, own);
+        if (post == TR_POST_OK)
+                return;
+        delivery_refused(own->ask.data, target, post);
+        tr_message_unref(own);
+}
+
+void tr_component_dispatch(struct tr_component *component) {
+        struct tr_replica *replica;
+        struct tr_target *target;
+        struct tr_message *call;
+        while ((call = component_pick(component, &replica, &target))) {
+                deliver(call, replica, target);
+                tr_target_unref(target);
+        }
+}
+
+/* How a delivery ended */
+
+static struct tr_component *component_of(struct tr_asker *asker) {
+        return tr_container_of(asker, struct tr_component, asker);
+}
+
+static void component_on_resolve(struct tr_asker *asker, struct tr_message *own, const void *value, size_t bytes, bool more) {
+        struct tr_delivery *delivery = own->ask.data;
+        delivery_account(delivery, true);
+        tr_invocation_resolve(delivery->message, value, bytes);
+        delivery_done(component_of(asker), delivery->replica);
+}
+
+/* Whether that failure is the end of who had it, rather than its answer. */
+static bool is_death(const struct tr_failure *failure, enum tr_ran ran) {
+        const char *kind;
+        size_t len;
+        switch (failure->code) {
+        case TR_CODE_STOPPED:
+        case TR_CODE_KILLED:
+        case TR_CODE_NOT_RUNNING:
+        case TR_CODE_DISCONNECTED:
+        case TR_CODE_SHUTTING_DOWN:
+                return true;
+        case TR_CODE_FAULT:
+                if (ran != TR_RAN_YES)
+                        return true;
+                return tr_failure_find_text(failure, "kind", &kind, &len) && len == 4 && memcmp(kind, "heap", 4) == 0;
+        default:
+                return false;
+        }
+}
+
+static void component_on_reject(struct tr_asker *asker, struct tr_message *own, struct tr_failure *failure, enum tr_ran ran,
+                                bool more) {
+        struct tr_delivery *delivery = own->ask.data;
+        bool begun = ran != TR_RAN_NO;
+        delivery_account(delivery, begun);
+        if (is_death(failure, ran)) {
+                tr_replica_died(delivery->replica);
+                call_orphaned(delivery->message, delivery->replica, begun);
+        } else {
+                if (failure->code == TR_CODE_FAULT)
+                        atomic_fetch_add_explicit(&delivery->replica->faults_total, 1, memory_order_relaxed);
+                tr_invocation_reject(delivery->message, failure, ran);
+        }
+        delivery_done(component_of(asker), delivery->replica);
+}
+
+/* The delivery's message is being freed. */
+static void component_on_forget(struct tr_asker *asker, struct tr_message *own) {
+        struct tr_delivery *delivery = own->ask.data;
+        if (delivery_account(delivery, false))
+                delivery_done(component_of(asker), delivery->replica);
+        tr_message_unref(delivery->message);
+        tr_replica_unref(delivery->replica);
+        free(delivery);
+}
+
+static void component_on_ref(struct tr_asker *asker) {
+        tr_component_ref(component_of(asker));
+}
+
+static void component_on_unref(struct tr_asker *asker, uint32_t count) {
+        tr_target_unref_many(&component_of(asker)->target, count);
+}
+
+const struct tr_asker_ops tr_component_asker_ops = {
+        .resolve = component_on_resolve,
+        .reject = component_on_reject,
+        .forget = component_on_forget,
+        .ref = component_on_ref,
+        .unref = component_on_unref,
+};
+
+const struct tr_operation *tr_delivery_operation(const struct tr_message *message) {
+        return message->behalf ? message->behalf->invocation->operation : NULL;
+}
+
+/* Figures */
+
+static void count(struct tr_component *component, const char *operation, bool late) {
+        tr_lock_acquire(&component->lock);
+        uint32_t line = tr_component_line_locked(component, operation);
+        if (line != UINT32_MAX)
+                atomic_fetch_add_explicit(late ? &component->figures[line].late_total : &component->figures[line].redelivered_total, 1,
+                                          memory_order_relaxed);
+        tr_lock_release(&component->lock);
+}
+
+void tr_component_count_late(struct tr_component *component, const char *operation) {
+        count(component, operation, true);
+}
+
+void tr_component_count_redelivered(struct tr_component *component, const char *operation) {
+        count(component, operation, false);
+}
