@@ -131,7 +131,7 @@ static struct tr_component_line *lines_new(uint32_t count) {
         return lines;
 }
 
-static void component_set_limits_locked(struct tr_component *component) TR_REQUIRES(component->lock) {
+static void component_set_limits(struct tr_component *component) {
         uint32_t queue = component->manifest->queue;
         component->waiting_max = queue ? queue : component->target.system->limits.queue;
 }
@@ -174,7 +174,7 @@ struct tr_failure *tr_component_replace(struct tr_component *component, struct t
         component->manifest = tr_manifest_ref(manifest);
         component->lines = lines;
         component->figures = figures;
-        component_set_limits_locked(component);
+        component_set_limits(component);
         tr_lock_release(&component->lock);
         tr_manifest_unref(before);
         tr_component_reject_all(component, &gone, TR_CODE_NOT_FOUND, "the component has no such operation any more");
@@ -223,7 +223,7 @@ static struct tr_component *component_new(struct tr_system *system, struct tr_ma
         component->lines = lines;
         component->figures = figures;
         component->stop_timer.fire = on_stop_timer;
-        component_set_limits_locked(component);
+        component_set_limits(component);
         return component;
 }
 

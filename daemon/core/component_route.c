@@ -219,7 +219,7 @@ static bool call_requeue(struct tr_message *call, struct tr_replica *replica) {
         bool there = invocation->line != UINT32_MAX && !component->over && !component->killed &&
                      (!invocation->addressed || replica->state == TR_REPLICA_HOLDING);
         if (there)
-                tr_invocation_enqueue_locked(invocation, invocation->addressed ? replica : NULL);
+                tr_invocation_enqueue_locked(component, invocation, invocation->addressed ? replica : NULL);
         tr_lock_release(&component->lock);
         return there;
 }

@@ -105,9 +105,8 @@ static void tell_span(struct tr_invocation *invocation, const char *instance, ui
                            });
 }
 
-static void count_end_locked(struct tr_invocation *invocation, uint64_t sent_ns, const struct tr_failure *failure)
-        TR_REQUIRES(invocation->component->lock) {
-        struct tr_component *component = invocation->component;
+static void count_end_locked(struct tr_component *component, const struct tr_invocation *invocation, uint64_t sent_ns,
+                             const struct tr_failure *failure) TR_REQUIRES(component->lock) {
         uint32_t line = tr_component_line_locked(component, invocation->operation->name);
         if (line == UINT32_MAX)
                 return;
@@ -157,7 +156,7 @@ static void invocation_over(struct tr_invocation *invocation, const struct tr_fa
                 replica = tr_replica_ref(invocation->answered_by);
                 sent_ns = invocation->sent_ns;
         }
-        count_end_locked(invocation, sent_ns, failure);
+        count_end_locked(component, invocation, sent_ns, failure);
         tr_lock_release(&component->lock);
 
         if (tr_system_clear_timer(component->target.system, &invocation->timer))
@@ -305,8 +304,7 @@ static struct tr_failure *make_invocation(struct tr_component *component, struct
         return NULL;
 }
 
-void tr_invocation_enqueue_locked(struct tr_invocation *invocation, struct tr_replica *replica) {
-        struct tr_component *component = invocation->component;
+void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invocation *invocation, struct tr_replica *replica) {
         /* Whoever settled it before looks for it under this lock, has looked already, or will find it. */
         if (tr_message_state(invocation->message) == TR_MESSAGE_SETTLED)
                 return;
@@ -349,7 +347,7 @@ static struct tr_failure *enqueue_locked(struct tr_component *component, struct 
                                       component->target.label);
         invocation->sequence = component->sequence++;
         atomic_fetch_add_explicit(&component->figures[invocation->line].calls_total, 1, memory_order_relaxed);
-        tr_invocation_enqueue_locked(invocation, found);
+        tr_invocation_enqueue_locked(component, invocation, found);
         return NULL;
 }
 

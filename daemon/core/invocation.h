@@ -102,8 +102,8 @@ void tr_invocation_resolve(struct tr_message *message, const void *value, size_t
 struct tr_failure *tr_addressee_failure(const struct tr_component *component, const char *instance, size_t len);
 /* In a line, or in a replica's own queue (NULL: in its line), by its sequence, so that one that comes back is first. The queue gets a
  * reference. Nothing where it was settled meanwhile. */
-void tr_invocation_enqueue_locked(struct tr_invocation *invocation, struct tr_replica *replica)
-        TR_REQUIRES(invocation->component->lock);
+void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invocation *invocation, struct tr_replica *replica)
+        TR_REQUIRES(component->lock);
 /* Takes a delivery back that has not begun, or could not, and accounts for it. False where it has begun, or is over. */
 bool tr_delivery_withdraw(struct tr_message *own);
 /* An answer that settled nothing; a call that goes to another replica. */

@@ -194,8 +194,8 @@ struct tr_target *tr_replica_target(struct tr_replica *replica) {
 /* Holding a name, and giving it up */
 
 /* Its own queue, whose calls are for a name that nobody has any more. */
-static void take_queue_locked(struct tr_replica *replica, struct tr_list *ret_calls) TR_REQUIRES(replica->component->lock) {
-        struct tr_component *component = replica->component;
+static void take_queue_locked(struct tr_component *component, struct tr_replica *replica, struct tr_list *ret_calls)
+        TR_REQUIRES(component->lock) {
         struct tr_message *message;
         tr_list_splice(ret_calls, &replica->queue);
         tr_list_for_each(message, ret_calls, link) {
@@ -204,17 +204,18 @@ static void take_queue_locked(struct tr_replica *replica, struct tr_list *ret_ca
         }
 }
 
-static bool retire_locked(struct tr_replica *replica, struct tr_list *ret_calls) TR_REQUIRES(replica->component->lock) {
+static bool retire_locked(struct tr_component *component, struct tr_replica *replica, struct tr_list *ret_calls)
+        TR_REQUIRES(component->lock) {
         if (replica->state != TR_REPLICA_JOINED && replica->state != TR_REPLICA_HOLDING)
                 return false;
-        replica->component->holding -= replica->state == TR_REPLICA_HOLDING;
+        component->holding -= replica->state == TR_REPLICA_HOLDING;
         replica->state = TR_REPLICA_RETIRING;
-        take_queue_locked(replica, ret_calls);
+        take_queue_locked(component, replica, ret_calls);
         return true;
 }
 
 /* Whether its owner is to be told now that it has nothing in hand any more; once. */
-static bool is_retired_locked(struct tr_replica *replica) TR_REQUIRES(replica->component->lock) {
+static bool is_retired_locked(struct tr_replica *replica) {
         if (replica->state != TR_REPLICA_RETIRING || replica->in_hand_count > 0 || replica->retired_told)
                 return false;
         replica->retired_told = true;
@@ -251,7 +252,7 @@ void tr_replica_hold(struct tr_replica *replica) {
                 replica->state = TR_REPLICA_HOLDING;
                 component->holding++;
                 if (before)
-                        retire_locked(before, &calls);
+                        retire_locked(component, before, &calls);
         }
         tr_lock_release(&component->lock);
         if (before) {
@@ -266,7 +267,7 @@ void tr_replica_retire(struct tr_replica *replica) {
         struct tr_component *component = replica->component;
         struct tr_list calls = TR_LIST_INIT(calls);
         tr_lock_acquire(&component->lock);
-        bool first = retire_locked(replica, &calls);
+        bool first = retire_locked(component, replica, &calls);
         tr_lock_release(&component->lock);
         refuse_addressed(replica, &calls);
         tr_replica_tell_retired(replica);
@@ -285,7 +286,7 @@ void tr_replica_died(struct tr_replica *replica) {
                 component->holding -= replica->state == TR_REPLICA_HOLDING;
                 replica->state = TR_REPLICA_GONE;
                 tr_list_unlink(&replica->link);
-                take_queue_locked(replica, &calls);
+                take_queue_locked(component, replica, &calls);
         }
         struct tr_replica *before = tr_steal(replica->successor_of);
         tr_lock_release(&component->lock);
