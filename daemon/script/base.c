@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -177,22 +178,35 @@ static int xpcall(lua_State *L) {
         return finish_xpcall(L, lua_pcallk(L, count, LUA_MULTRET, 2, 2, finish_xpcall), 2);
 }
 
-/* The debug library but for two functions. */
-static void open_debug(lua_State *L) {
-        static const char *const kept[] = { "traceback", "getinfo" };
+/* What is kept of the debug library. The first VM of the process looks them up; to make the others as well, only for
+ * the collector, would cost each of them 2 KiB. */
+static struct {
+        const char *name;
+        _Atomic(lua_CFunction) function; /* of Lua, without upvalues: the same in all VMs */
+} debug_functions[] = { { .name = "traceback" }, { .name = "getinfo" } };
 
-        lua_getglobal(L, LUA_DBLIBNAME);
-        lua_createtable(L, 0, 2);
-        for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-                lua_getfield(L, -2, kept[i]);
-                lua_setfield(L, -2, kept[i]);
+#define DEBUG_FUNCTIONS (sizeof(debug_functions) / sizeof(debug_functions[0]))
+
+static void look_up_debug_functions(lua_State *L) {
+        lua_pushcfunction(L, luaopen_debug);
+        lua_call(L, 0, 1);
+        for (size_t i = 0; i < DEBUG_FUNCTIONS; i++) {
+                lua_getfield(L, -1, debug_functions[i].name);
+                atomic_store(&debug_functions[i].function, lua_tocfunction(L, -1));
+                lua_pop(L, 1);
         }
-        lua_pushvalue(L, -1);
-        lua_setglobal(L, LUA_DBLIBNAME);
-        tr_vm_push(L, TR_PIN_LOADED);
-        lua_insert(L, -2);
-        lua_setfield(L, -2, LUA_DBLIBNAME);
-        lua_pop(L, 2);
+        lua_pop(L, 1);
+}
+
+static int open_debug(lua_State *L) {
+        if (!atomic_load(&debug_functions[DEBUG_FUNCTIONS - 1].function))
+                look_up_debug_functions(L);
+        lua_createtable(L, 0, DEBUG_FUNCTIONS);
+        for (size_t i = 0; i < DEBUG_FUNCTIONS; i++) {
+                lua_pushcfunction(L, atomic_load(&debug_functions[i].function));
+                lua_setfield(L, -2, debug_functions[i].name);
+        }
+        return 1;
 }
 
 void tr_base_open(lua_State *L) {
@@ -213,5 +227,6 @@ void tr_base_open(lua_State *L) {
         lua_pushnil(L);
         lua_setfield(L, -2, "dump");
         lua_pop(L, 1);
-        open_debug(L);
+        luaL_requiref(L, LUA_DBLIBNAME, open_debug, true);
+        lua_pop(L, 1);
 }

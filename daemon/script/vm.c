@@ -56,7 +56,6 @@ static int open_libraries(lua_State *L) {
                 { LUA_TABLIBNAME, luaopen_table }, { LUA_IOLIBNAME, luaopen_io },
                 { LUA_OSLIBNAME, luaopen_os },     { LUA_STRLIBNAME, luaopen_string },
                 { LUA_MATHLIBNAME, luaopen_math }, { LUA_UTF8LIBNAME, luaopen_utf8 },
-                { LUA_DBLIBNAME, luaopen_debug },
         };
         struct tr_vm *vm = tr_vm_of(L);
 
