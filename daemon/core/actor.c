@@ -309,7 +309,7 @@ static void actor_reject_list(struct tr_actor *actor, struct tr_list *list, stru
         tr_list_for_each(message, list, link) {
                 tr_list_unlink(&message->link);
                 enum tr_ran ran = message == actor->raised_by ? failure->ran : TR_RAN_MAYBE;
-                if (tr_message_reject(message, failure, ran) && message->asker)
+                if (tr_target_abandon(&actor->target, message, failure, ran))
                         atomic_store(&actor->target.heard, true);
                 tr_message_unref(message);
         }

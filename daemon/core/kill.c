@@ -98,6 +98,15 @@ static struct tr_message *actor_init_ref(struct tr_actor *actor) {
         return init;
 }
 
+static void drop_sends(struct tr_actor *actor, struct tr_message *take_chain, struct tr_failure *failure) {
+        while (take_chain) {
+                struct tr_message *next = take_chain->next_rejected;
+                tr_target_tell_dropped(&actor->target, take_chain, failure);
+                tr_message_unref(take_chain);
+                take_chain = next;
+        }
+}
+
 /* Everybody who waits for it is told; it ends by itself should it come back. */
 static void actor_give_up(struct tr_actor *actor) {
         struct tr_system *system = actor->target.system;
@@ -127,11 +136,11 @@ static void actor_give_up(struct tr_actor *actor) {
                 tr_mailbox_close_and_take_queue(&actor->mailbox, &left);
                 left_slot = tr_slot_left(actor->slot, actor, failure, &left);
         }
-        tr_mailbox_reject_all(&actor->mailbox, failure);
+        drop_sends(actor, tr_mailbox_reject_all(&actor->mailbox, failure), failure);
         struct tr_message *message;
         tr_list_for_each(message, &left, link) {
                 tr_list_unlink(&message->link);
-                tr_message_reject(message, failure, TR_RAN_NO);
+                tr_target_abandon(&actor->target, message, failure, TR_RAN_NO);
                 tr_message_unref(message);
         }
         tr_target_end(&actor->target, failure);

@@ -367,25 +367,41 @@ void tr_mailbox_close_and_take_queue(struct tr_mailbox *mailbox, struct tr_list 
         tr_lock_release(&mailbox->lock);
 }
 
-/* Settles what is in a list, and chains what the caller now has to answer. */
-static void mailbox_settle_locked(struct tr_list *list, struct tr_message **chain_begun, struct tr_message **chain_queued) {
+/* What was settled and is to be dealt with, each with a reference. */
+struct rejected {
+        struct tr_message *begun;
+        struct tr_message *queued; /* asks */
+        struct tr_message *dropped; /* sends that were queued */
+};
+
+static struct tr_message **rejected_chain(struct rejected *rejected, const struct tr_message *message, bool begun) {
+        if (begun)
+                return &rejected->begun;
+        return message->asker ? &rejected->queued : &rejected->dropped;
+}
+
+/* Settles what is in a list, and chains it. */
+static void mailbox_settle_locked(struct tr_list *list, struct rejected *rejected) {
         struct tr_message *message;
         tr_list_for_each(message, list, link) {
                 bool begun;
                 if (!tr_message_settle(message, &begun))
                         continue;
-                if (!message->asker && !atomic_load_explicit(&message->cargo, memory_order_relaxed))
-                        continue;
-                struct tr_message **chain = begun ? chain_begun : chain_queued;
+                struct tr_message **chain = rejected_chain(rejected, message, begun);
                 message->next_rejected = *chain;
                 *chain = tr_message_ref(message);
         }
 }
 
+static void return_cargo(struct tr_message *chain) {
+        for (; chain; chain = chain->next_rejected)
+                tr_cargo_return(tr_message_take_cargo(chain));
+}
+
 static void reject_chain(struct tr_message *chain, struct tr_failure *failure, enum tr_ran ran) {
+        return_cargo(chain);
         while (chain) {
                 struct tr_message *next = chain->next_rejected;
-                tr_cargo_return(tr_message_take_cargo(chain));
                 if (chain->asker)
                         chain->asker->ops->reject(chain->asker, chain, failure, ran, false);
                 tr_message_unref(chain);
@@ -393,16 +409,18 @@ static void reject_chain(struct tr_message *chain, struct tr_failure *failure, e
         }
 }
 
-void tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failure) {
-        struct tr_message *begun = NULL, *queued = NULL;
+struct tr_message *tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failure) {
+        struct rejected rejected = { 0 };
         tr_lock_acquire(&mailbox->lock);
         mailbox->closed = true;
-        mailbox_settle_locked(&mailbox->in_hand, &begun, &queued);
-        mailbox_settle_locked(&mailbox->queue, &begun, &queued);
+        mailbox_settle_locked(&mailbox->in_hand, &rejected);
+        mailbox_settle_locked(&mailbox->queue, &rejected);
         tr_lock_release(&mailbox->lock);
 
-        reject_chain(begun, failure, TR_RAN_MAYBE);
-        reject_chain(queued, failure, TR_RAN_NO);
+        reject_chain(rejected.begun, failure, TR_RAN_MAYBE);
+        reject_chain(rejected.queued, failure, TR_RAN_NO);
+        return_cargo(rejected.dropped);
+        return rejected.dropped;
 }
 
 bool tr_mailbox_current_handler(struct tr_mailbox *mailbox, char *ret_name, size_t size) {

@@ -119,8 +119,9 @@ void tr_mailbox_close_and_take(struct tr_mailbox *mailbox, struct tr_list *ret_q
                                struct tr_list *ret_answers);
 /* Any thread, for an actor that does not return: closed for messages, and what it has not taken is handed to the caller. */
 void tr_mailbox_close_and_take_queue(struct tr_mailbox *mailbox, struct tr_list *ret_queue);
-/* Any thread, for an actor that does not return: rejects all that is queued and in hand, leaving the lists to the receiver. */
-void tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failure);
+/* Any thread, for an actor that does not return: rejects all that is queued and in hand, leaving the lists to the receiver.
+ * Answers the sends that were queued, which are dropped: chained by next_rejected, each with a reference for the caller. */
+TR_MUST_CHECK struct tr_message *tr_mailbox_reject_all(struct tr_mailbox *mailbox, struct tr_failure *failure);
 /* Any thread. Writes the name of the handler that began last and has not ended; false where none is. */
 bool tr_mailbox_current_handler(struct tr_mailbox *mailbox, char *ret_name, size_t size);
 bool tr_mailbox_is_closed(struct tr_mailbox *mailbox);

@@ -71,7 +71,7 @@ struct tr_message {
         struct tr_list link;
         /* The running actor's: behind this one of what it took and has not begun, or has finished. Its thread only. */
         struct tr_message *next_in_hand;
-        /* tr_mailbox_reject_all()'s, while it runs. */
+        /* tr_mailbox_reject_all()'s, and its caller's. */
         struct tr_message *next_rejected;
 
         /* Strong; NULL for a send: nobody is told. */

@@ -167,7 +167,7 @@ static void pool_end(struct tr_pool *pool, struct tr_failure *failure, struct tr
         tr_registry_withdraw(&pool->target.system->registry, &pool->target);
         tr_list_for_each(message, queue, link) {
                 tr_list_unlink(&message->link);
-                tr_message_reject(message, owed, TR_RAN_NO);
+                tr_target_abandon(&pool->target, message, owed, TR_RAN_NO);
                 tr_message_unref(message);
         }
         tr_lock_acquire(&pool->lock);

@@ -175,6 +175,23 @@ enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_me
         return post;
 }
 
+void tr_target_tell_dropped(struct tr_target *target, const struct tr_message *message, const struct tr_failure *failure) {
+        const struct tr_refused refused = tr_refused_message(target, message, failure);
+        tr_system_tell_refused(target->system, &refused);
+}
+
+bool tr_target_abandon(struct tr_target *target, struct tr_message *message, struct tr_failure *failure,
+                       enum tr_ran ran_begun) {
+        bool begun;
+        if (!tr_message_settle(message, &begun))
+                return false;
+        if (message->asker)
+                message->asker->ops->reject(message->asker, message, failure, begun ? ran_begun : TR_RAN_NO, false);
+        else if (!begun)
+                tr_target_tell_dropped(target, message, failure);
+        return message->asker;
+}
+
 /* Answers a message that waited for the end. */
 static void watcher_tell(struct tr_target *target, struct tr_message *message, struct tr_failure *failure) {
         static const uint8_t nil = 0xc0;

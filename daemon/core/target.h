@@ -123,6 +123,12 @@ void tr_target_refuse(struct tr_target *target, struct tr_message *take_message,
 /* Posts one message and drops the caller's reference; where it is refused, rejects its asker with the code that belongs to
  * the answer (which is also returned, for a send whose sender must know). */
 enum tr_post tr_target_send(struct tr_target *target, struct tr_message *take_message);
+/* What was posted and the target's end leaves over: rejects its asker, with `ran_begun` where its handler has been entered;
+ * a send that was still queued is told to `refused`. Answers whether an asker was told. The reference stays the caller's. */
+bool tr_target_abandon(struct tr_target *target, struct tr_message *message, struct tr_failure *failure,
+                       enum tr_ran ran_begun);
+/* The last part of that, for a send that the caller has settled. */
+void tr_target_tell_dropped(struct tr_target *target, const struct tr_message *message, const struct tr_failure *failure);
 /* The failure for a refusal: mailbox-full, not-running, too-large. A new reference. */
 struct tr_failure *tr_post_failure(enum tr_post post);
 /* The same for an ask, which hears of a start that failed (not-found, load, fault) however late it comes. To be told with ran "no". */

@@ -316,6 +316,28 @@ class Refused(Events):
         self.assertEqual(self.event("refused")["code"], "mailbox-full")
         self.request("stop", self.actor, {"kill": True})
 
+    def test_what_was_queued_when_the_actor_ended(self):
+        def kill():
+            self.client.start("ask", target, "spin", [])
+            while self.request("info", target).get("handler") != "spin":
+                pass
+            self.request("send", target, "say", [1])
+            self.request("send", target, "log", [2])
+            self.request("stop", target, {"kill": True})
+
+        def fault():
+            # One piece, and so handed over together.
+            self.client.send(b"".join(msgpack.packb([2, "send", [target, handler, []]]) for handler in ("break_it", "say", "log")))
+
+        for end, code in ((kill, "killed"), (fault, "fault")):
+            with self.subTest(code):
+                target = self.request("spawn", "worker", [], {"name": "w"})
+                end()
+                events = [self.event("refused") for _ in range(2)]
+                self.assertEqual([(event["code"], event["target"], event["name"], event["handler"]) for event in events],
+                                 [(code, target[6:14], "w", "say"), (code, target[6:14], "w", "log")])
+                self.assertEqual(events[0]["by"], {"uid": os.getuid()})
+
     def test_notifications_that_cannot_be_done(self):
         unknown = "actor:" + "0123456789abcdef" * 2
         for params, wanted in (

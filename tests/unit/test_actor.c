@@ -25,6 +25,11 @@ static void ask(struct tr_target *target, uint64_t id, const char *handler, int 
         (void)tr_target_send(target, fake_message(&asker, id, handler, argument));
 }
 
+static void send_some(struct tr_target *target, int count) {
+        while (count--)
+                ck_assert_int_eq(tr_target_send(target, fake_message(NULL, 0, "echo", 0)), TR_POST_OK);
+}
+
 static void watch(struct tr_target *target, uint64_t id) {
         struct tr_message *message = fake_message(&asker, id, "", 0);
         message->kind = TR_MESSAGE_DONE;
@@ -69,10 +74,13 @@ START_TEST(a_fault_answers_everybody) {
         ask(target, 2, "hold", 0);
         ask(target, 3, "block", 0);
         sem_wait(&fake.shared.entered);
+        send_some(target, 1); /* served */
         ask(target, 4, "fault", 0);
         ask(target, 5, "echo", 0);
+        send_some(target, 3); /* dropped, and told */
         sem_post(&fake.shared.go);
         fake_system_run_until_outcomes(&fake, &asker, 5);
+        ck_assert_int_eq(atomic_load(&fake.refused), 3);
         expect_rejected(1, TR_CODE_FAULT, TR_RAN_YES);
         expect_rejected(2, TR_CODE_FAULT, TR_RAN_MAYBE);
         ck_assert(outcome(3)->resolved);
@@ -127,9 +135,11 @@ START_TEST(kill_interrupts_what_runs) {
         ask(target, 2, "block", 0);
         sem_wait(&fake.shared.entered);
         ask(target, 3, "echo", 0);
+        send_some(target, 2);
         target->ops->kill(target);
         ask(target, 4, "echo", 0);
         fake_system_run_until_outcomes(&fake, &asker, 4);
+        ck_assert_int_eq(atomic_load(&fake.refused), 2);
         expect_rejected(1, TR_CODE_KILLED, TR_RAN_MAYBE);
         ck_assert(outcome(2)->resolved || outcome(2)->code == TR_CODE_KILLED); /* it returned, interrupted */
         expect_rejected(3, TR_CODE_KILLED, TR_RAN_NO);
@@ -167,9 +177,11 @@ START_TEST(one_that_does_not_return_is_stuck_and_nobody_waits) {
         ask(target, 1, "stuck", 0);
         sem_wait(&fake.shared.entered);
         ask(target, 2, "echo", 0);
+        send_some(target, 2);
         watch(target, 3);
         target->ops->kill(target);
         fake_system_run_until_outcomes(&fake, &asker, 3);
+        ck_assert_int_eq(atomic_load(&fake.refused), 2);
         expect_rejected(1, TR_CODE_KILLED, TR_RAN_MAYBE);
         expect_rejected(2, TR_CODE_KILLED, TR_RAN_NO);
         expect_rejected(3, TR_CODE_KILLED, TR_RAN_MAYBE);

@@ -205,11 +205,17 @@ START_TEST(a_receiver_that_is_given_up_sends_it_home) {
         ck_assert_int_eq(tr_target_send(worker_target, loaded("echo", 1, &asked)), TR_POST_OK);
         ck_assert_int_eq(tr_target_send(worker_target, fake_message(NULL, 0, "echo", 1)), TR_POST_OK);
         ck_assert_int_eq(tr_target_send(worker_target, loaded("echo", 0, &sent)), TR_POST_OK);
-        tr_mailbox_reject_all(&worker->mailbox, failure);
-        expect_home(sent); /* what is rejected is gone through from the back */
+        struct tr_message *dropped = tr_mailbox_reject_all(&worker->mailbox, failure);
         expect_home(asked);
         expect_rejected(1, TR_CODE_KILLED);
+        expect_home(sent);
         expect_nothing();
+        int sends = 0;
+        for (struct tr_message *next; dropped; dropped = next, sends++) {
+                next = dropped->next_rejected;
+                tr_message_unref(dropped);
+        }
+        ck_assert_int_eq(sends, 2);
         tr_failure_unref(failure);
 }
 END_TEST

@@ -316,9 +316,11 @@ START_TEST(a_killed_pool_answers_everybody) {
                 sched_yield();
         for (uint64_t i = 2; i < 50; i++)
                 ask("nothing", i);
+        ck_assert_int_eq(tr_target_send(target, fake_message(NULL, 0, "nothing", 1)), TR_POST_OK);
         target->ops->kill(target);
         fake_system_run_until(&fake, has_ended, NULL);
         wait_outcomes(50);
+        ck_assert_int_eq(atomic_load(&fake.refused), 1);
         ck_assert_uint_eq(check_each_once(0, 50), 50);
         for (size_t i = 0; i < 50; i++) {
                 ck_assert_int_eq(asker.outcomes[i].code, TR_CODE_KILLED);
