@@ -7,7 +7,12 @@
  * pass through the daemon. The copy descends by recursion, and no deeper than the
  * scanner lets nesting through; bytes that were not scanned can make it answer
  * TR_READ_INVALID, nothing worse.
+ *
+ * Keys that differ may be the same as text (1 and "1"), and a map that has one twice is refused. They are compared as
+ * they were written, once all of a map's are there: a few one by one, many in order, so that nobody can make it take
+ * long.
  */
+#include <errno.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +24,23 @@
 #include "proto/value.h"
 
 #define LEVELS_MAX (TR_NESTING_MAX + TR_FRAME_WRAPPING)
+/* As many keys are compared one by one. */
+#define KEYS_FEW 8
+
+/* A key as it was written, and where its value was read. */
+struct key {
+        size_t at;
+        size_t bytes;
+        const uint8_t *value;
+};
+
+/* Those of one map. */
+struct keys {
+        uint32_t count;
+        uint32_t room; /* in `many` */
+        struct key *many; /* all of them, where they are more than fit in `few` */
+        struct key few[KEYS_FEW];
+};
 
 static int write_value(struct tr_writer *writer, struct tr_reader *reader, unsigned level);
 
@@ -121,17 +143,81 @@ static int write_time(struct tr_writer *writer, const struct tr_token *ext) {
         return 0;
 }
 
-static int write_map(struct tr_writer *writer, struct tr_reader *reader, uint32_t pairs, unsigned level) {
-        tr_write_map(writer, pairs);
-        for (uint32_t i = 0; i < pairs; i++) {
-                int r = write_key(writer, reader);
+/* Room for one more. Grows with what has been read, not by what a header promises. 0 or -ENOMEM. */
+static int keys_make_room(struct keys *keys) {
+        uint32_t room = 2 * keys->count;
+        struct key *many;
 
-                if (!r)
-                        r = write_value(writer, reader, level);
-                if (r)
-                        return r;
-        }
+        if (keys->count < KEYS_FEW || keys->count < keys->room)
+                return 0;
+        many = reallocarray(keys->many, room, sizeof(*many));
+        if (!many)
+                return -ENOMEM;
+        if (!keys->many)
+                memcpy(many, keys->few, sizeof(keys->few));
+        keys->many = many;
+        keys->room = room;
         return 0;
+}
+
+static int keys_add(struct keys *keys, const struct key *key) {
+        int r = keys_make_room(keys);
+
+        if (!r)
+                (keys->many ? keys->many : keys->few)[keys->count++] = *key;
+        return r;
+}
+
+static int compare(const void *one, const void *other, void *data) {
+        const struct key *a = one, *b = other;
+
+        if (a->bytes != b->bytes)
+                return a->bytes < b->bytes ? -1 : 1;
+        return memcmp((const uint8_t *)data + a->at, (const uint8_t *)data + b->at, a->bytes);
+}
+
+/* One that is there twice; NULL where none is. */
+static const struct key *keys_find_same(struct keys *keys, uint8_t *data) {
+        if (keys->many)
+                qsort_r(keys->many, keys->count, sizeof(*keys->many), compare, data);
+        for (uint32_t i = 1; keys->many && i < keys->count; i++)
+                if (!compare(&keys->many[i - 1], &keys->many[i], data))
+                        return &keys->many[keys->many[i - 1].at > keys->many[i].at ? i - 1 : i];
+        for (uint32_t i = 1; !keys->many && i < keys->count; i++)
+                for (uint32_t j = 0; j < i; j++)
+                        if (!compare(&keys->few[j], &keys->few[i], data))
+                                return &keys->few[i];
+        return NULL;
+}
+
+static int write_pair(struct tr_writer *writer, struct tr_reader *reader, unsigned level, struct keys *keys) {
+        struct key key = { .at = writer->len };
+        int r = write_key(writer, reader);
+
+        key.bytes = writer->len - key.at;
+        key.value = reader->at;
+        if (!r)
+                r = keys_add(keys, &key);
+        return r ? r : write_value(writer, reader, level);
+}
+
+static int write_map(struct tr_writer *writer, struct tr_reader *reader, uint32_t pairs, unsigned level) {
+        struct keys keys = { .count = 0 };
+        const struct key *same;
+        int r = 0;
+
+        tr_write_map(writer, pairs);
+        for (uint32_t i = 0; !r && i < pairs; i++)
+                r = write_pair(writer, reader, level, &keys);
+        if (!r)
+                r = tr_writer_error(writer); /* and what is there is not all that was written */
+        same = r ? NULL : keys_find_same(&keys, writer->data);
+        if (same) {
+                reader->at = same->value;
+                r = TR_PLAIN_SAME_KEY;
+        }
+        free(keys.many);
+        return r;
 }
 
 static int write_array(struct tr_writer *writer, struct tr_reader *reader, uint32_t count, unsigned level) {
@@ -145,27 +231,31 @@ static int write_array(struct tr_writer *writer, struct tr_reader *reader, uint3
         return 0;
 }
 
-static int write_instance(struct tr_writer *writer, const struct tr_token *ext, unsigned level) {
+static int write_instance(struct tr_writer *writer, struct tr_reader *reader, const struct tr_token *ext, unsigned level) {
         struct tr_reader fields;
         const char *name;
         size_t name_len;
         uint32_t pairs;
+        int r;
 
         if (level == 0 || !tr_instance_decode(ext->data, ext->len, &name, &name_len, &fields, &pairs))
                 return TR_READ_INVALID;
-        if (write_map(writer, &fields, pairs, level - 1) || fields.at != fields.end)
+        r = write_map(writer, &fields, pairs, level - 1);
+        if (r == TR_PLAIN_SAME_KEY)
+                reader->at = fields.at;
+        if (r == TR_READ_TRUNCATED || (!r && fields.at != fields.end))
                 return TR_READ_INVALID;
-        return 0;
+        return r;
 }
 
-static int write_ext(struct tr_writer *writer, const struct tr_token *ext, unsigned level) {
+static int write_ext(struct tr_writer *writer, struct tr_reader *reader, const struct tr_token *ext, unsigned level) {
         switch (ext->ext) {
         case TR_EXT_HANDLE:
                 return write_handle(writer, ext);
         case TR_EXT_MESSAGE:
                 return write_message(writer, ext);
         case TR_EXT_INSTANCE:
-                return write_instance(writer, ext, level);
+                return write_instance(writer, reader, ext, level);
         case TR_EXT_TIMESTAMP:
                 return write_time(writer, ext);
         default:
@@ -211,7 +301,7 @@ static int write_value(struct tr_writer *writer, struct tr_reader *reader, unsig
         case TR_MAP:
                 return write_map(writer, reader, token.count, level - 1);
         case TR_EXT:
-                return write_ext(writer, &token, level);
+                return write_ext(writer, reader, &token, level);
         }
         return TR_READ_INVALID;
 }
@@ -224,6 +314,8 @@ int tr_write_plain(struct tr_writer *writer, struct tr_reader *reader) {
         r = write_value(writer, &ahead, LEVELS_MAX);
         if (r) {
                 writer->len = len;
+                if (r == TR_PLAIN_SAME_KEY)
+                        *reader = ahead;
                 return r;
         }
         *reader = ahead;

@@ -157,12 +157,17 @@ void tr_write_time(struct tr_writer *writer, const struct tr_time *time);
 #define TR_FLOAT_TEXT_MAX 40
 size_t tr_float_format(double number, char text[static TR_FLOAT_TEXT_MAX]);
 
+enum {
+        TR_PLAIN_SAME_KEY = 3, /* a map has a key twice: as text, if not before */
+};
+
 /* Copies one value (not more) from the reader in the plain form that clients get
  * who did not ask for typed ones: a handle as its text, a message as [text,
  * handler], an instance as the map of its fields, a timestamp as RFC 3339 text,
  * map keys as text (integers in decimal, floats by tr_float_format, true and false),
  * and strings that are no UTF-8 as bin. 0, -ENOMEM, or TR_READ_* with reader and writer
- * as they were: TR_READ_INVALID also for what the scanner lets nobody send. */
+ * as they were: TR_READ_INVALID also for what the scanner lets nobody send; or TR_PLAIN_SAME_KEY with the
+ * writer as it was, and the reader before the value of that key. */
 __attribute__((warn_unused_result)) int tr_write_plain(struct tr_writer *writer, struct tr_reader *reader);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/core/system.h"
+#include "daemon/io/no_plain.h"
 #include "daemon/io/server_internal.h"
 
 /* Slots that each ask looks at for others that were given up, and that one does which finds no room. */
@@ -134,12 +135,25 @@ static enum tr_post callee_post_locked(struct tr_callee *callee, struct tr_conne
         return TR_POST_OK;
 }
 
-static bool write_plain_args(const struct tr_message *message, struct tr_writer *writer) {
+/* 0, -ENOMEM, or TR_PLAIN_SAME_KEY with the place of that key. */
+static int write_plain_args(const struct tr_message *message, struct tr_writer *writer, size_t *ret_offset) {
         struct tr_reader reader = tr_reader(tr_message_args(message), message->args_bytes);
-        for (uint32_t i = 0; i < message->args_count; i++)
-                if (tr_write_plain(writer, &reader) != 0)
-                        return false;
-        return true;
+        int r = 0;
+        for (uint32_t i = 0; r == 0 && i < message->args_count; i++)
+                r = tr_write_plain(writer, &reader);
+        *ret_offset = (size_t)(reader.at - (const uint8_t *)tr_message_args(message));
+        return r == 0 || r == TR_PLAIN_SAME_KEY ? r : -ENOMEM;
+}
+
+/* What a plain client cannot be given. It is seen here only, so an ask is rejected and a send dropped. Takes the reference that
+ * the list has. */
+static void callee_drop_unsendable(struct tr_callee *callee, struct tr_message *message, size_t offset) {
+        struct tr_failure *failure =
+                tr_no_plain_args(tr_message_args(message), message->args_bytes, message->args_count, offset);
+        tr_list_unlink(&message->link);
+        tr_target_abandon(&callee->target, message, failure, TR_RAN_NO);
+        tr_failure_unref(failure);
+        tr_message_unref(message);
 }
 
 static enum tr_post callee_post_one(struct tr_callee *callee, struct tr_connection *connection,
@@ -153,9 +167,14 @@ static enum tr_post callee_post_one(struct tr_callee *callee, struct tr_connecti
         };
         /* relaxed: one message more or less in the form before */
         bool plain = atomic_load_explicit(&connection->call_form, memory_order_relaxed) == TR_FORM_PLAIN;
-        if (plain && !write_plain_args(message, &posting.plain)) {
+        size_t offset;
+        int written = plain ? write_plain_args(message, &posting.plain, &offset) : 0;
+        if (written) {
                 tr_writer_deinit(&posting.plain);
-                return TR_POST_NO_MEMORY;
+                if (written < 0)
+                        return TR_POST_NO_MEMORY;
+                callee_drop_unsendable(callee, message, offset);
+                return TR_POST_OK;
         }
         if (plain)
                 posting.args = (struct tr_span){ posting.plain.data, posting.plain.len };

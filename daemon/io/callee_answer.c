@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "daemon/io/callee.h"
+#include "daemon/io/no_plain.h"
 #include "daemon/io/server_internal.h"
 
 /* The message that the id was given to, and whom it was posted to: both the caller's from now on. False where nobody waits for that
@@ -48,10 +49,14 @@ static bool answer_with(struct tr_message *message, const struct tr_span *result
         struct tr_writer plain = TR_WRITER_INIT;
         struct tr_reader reader = tr_reader(result->data, result->bytes);
         bool settled;
-        if (tr_write_plain(&plain, &reader) == 0) {
+        int r = tr_write_plain(&plain, &reader);
+        if (r == 0) {
                 settled = tr_message_resolve(message, plain.data, plain.len, false);
         } else {
-                struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer");
+                struct tr_failure *failure =
+                        r == TR_PLAIN_SAME_KEY ?
+                                tr_no_plain_answer(result->data, result->bytes, (size_t)(reader.at - result->data)) :
+                                tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer");
                 settled = tr_message_reject(message, failure, TR_RAN_YES);
                 tr_failure_unref(failure);
         }

@@ -32,14 +32,43 @@ void tr_response_write_handle_result(struct tr_writer *writer, uint32_t id, enum
         tr_response_write_handle(writer, values, handle);
 }
 
+/* Copies one pair plain. 0, or TR_PLAIN_SAME_KEY and it is passed over: its value has no plain form. */
+static int write_plain_pair(struct tr_writer *writer, struct tr_reader *reader) {
+        size_t before = writer->len;
+        struct tr_reader value;
+        int r = tr_write_plain(writer, reader);
+        if (r)
+                return r;
+        value = *reader;
+        r = tr_write_plain(writer, &value);
+        if (r == TR_PLAIN_SAME_KEY) {
+                writer->len = before;
+                return tr_read_skip(reader) ? TR_READ_INVALID : r;
+        }
+        *reader = value;
+        return r;
+}
+
 /* What a failure adds may hold typed values (a handler may raise a handle): a connection that wants none gets them
- * plain. */
+ * plain, and goes without one that cannot be. */
 static void write_plain_map(struct tr_writer *writer, const struct tr_failure *failure, enum tr_ran ran) {
-        struct tr_writer typed = TR_WRITER_INIT;
+        struct tr_writer typed = TR_WRITER_INIT, pairs = TR_WRITER_INIT;
+        struct tr_token head = { .count = 0 };
+        uint32_t count = 0;
         tr_failure_write_map(failure, ran, &typed);
         struct tr_reader reader = tr_reader(typed.data, typed.len);
-        if (tr_writer_error(&typed) || tr_write_plain(writer, &reader) != 0)
+        int r = tr_writer_error(&typed) || tr_read(&reader, &head) ? -ENOMEM : 0;
+        for (uint32_t i = 0; i < head.count && (r == 0 || r == TR_PLAIN_SAME_KEY); i++) {
+                r = write_plain_pair(&pairs, &reader);
+                count += r == 0;
+        }
+        if (r == 0 || r == TR_PLAIN_SAME_KEY) {
+                tr_write_map(writer, count);
+                tr_write_raw(writer, pairs.data, pairs.len);
+        } else {
                 writer->error = -ENOMEM;
+        }
+        tr_writer_deinit(&pairs);
         tr_writer_deinit(&typed);
 }
 

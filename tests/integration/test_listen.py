@@ -66,6 +66,7 @@ function Caller.on:detach(h)
 end
 function Caller.on:print(h) return tostring(handle(h)) end
 function Caller.on:echo(v) return v end
+function Caller.on:raise(v) error(v) end
 """,
 }
 
@@ -375,6 +376,48 @@ class Shows(Listen):
                 self.assertEqual((refused.code, refused.ran), ("bad-request", "no"))
                 self.assertIn(text, refused.message)
         self.assertEqual(self.refusal("listen", {}, {}).code, "bad-request")
+
+
+class KeysThatAreTheSameAsText(Listen):
+    """A plain client would get a map with a key twice."""
+
+    twice = {"deep": [{1: "a", "1": "b"}]}
+
+    def test_an_ask_is_refused_with_their_place(self):
+        refused = self.refusal("ask", self.handle, "any", [0, self.twice])
+        self.assertEqual((refused.code, refused.ran, refused.data["path"]), ("not-sendable", "no", "args[2].deep[1].1"))
+        self.assertIn("`args[2].deep[1].1`", refused.message)
+        self.assertEqual(self.ask("fails", self.handle, self.twice)[:2], [False, "not-sendable"])
+
+    def test_a_send_is_dropped_and_told(self):
+        self.request("subscribe", "refused")
+        self.assertIsNone(self.request("send", self.handle, "any", [self.twice]))
+        self.ask("tell", self.handle, "any", self.twice)
+        for _ in range(2):
+            _, _, (topic, event) = self.client.notifications.popleft() if self.client.notifications else self.client.receive()
+            self.assertEqual((topic, event["code"], event["handler"], event["target"]), ("refused", "not-sendable", "any", self.handle[6:14]))
+        # What comes behind it arrives, and it does not.
+        self.request("send", self.handle, "last", [])
+        self.assertEqual(self.heard(), [2, "message", ["last"]])
+
+    def test_an_answer_is_refused_too(self):
+        asked = self.client.start("ask", self.handle, "any", [])
+        self.answer(self.heard()[1], self.twice)
+        with self.assertRaises(harness.Error) as refused:
+            self.client.finish(asked)
+        self.assertEqual((refused.exception.code, refused.exception.ran, refused.exception.data["path"]), ("not-sendable", "yes", "deep[1].1"))
+
+    def test_an_error_goes_without_what_has_no_plain_form(self):
+        with self.assertRaises(harness.Error) as failed:
+            self.ask("raise", self.twice)
+        self.assertEqual((failed.exception.code, failed.exception.data["handler"]), ("fault", "raise"))
+        self.assertNotIn("value", failed.exception.data)
+
+    def test_a_typed_client_gets_them(self):
+        typed = self.connect(values="typed")
+        handle = "actor:" + typed.request("listen").data.hex()
+        self.request("send", handle, "any", [self.twice])
+        self.assertEqual(self.heard(typed), [2, "message", ["any", self.twice]])
 
 
 class Bounded(Listen):

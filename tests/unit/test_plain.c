@@ -82,6 +82,60 @@ START_TEST(what_the_scanner_lets_nobody_send_is_invalid) {
 }
 END_TEST
 
+/* Refused because of a key that is there twice: whose value begins at that place. */
+static void same_key_at(const char *json, size_t offset) {
+        json_t *value = json_loads(json, JSON_DECODE_ANY, NULL);
+        struct tr_writer typed = TR_WRITER_INIT, plain = TR_WRITER_INIT;
+        struct tr_reader reader;
+
+        ck_assert_ptr_nonnull(value);
+        vectors_encode(&typed, value);
+        reader = tr_reader(typed.data, typed.len);
+        tr_write_nil(&plain);
+        ck_assert_msg(tr_write_plain(&plain, &reader) == TR_PLAIN_SAME_KEY, "%s", json);
+        ck_assert_uint_eq(plain.len, 1);
+        ck_assert_msg(reader.at == typed.data + offset, "%s: %td", json, reader.at - typed.data);
+        tr_writer_deinit(&typed);
+        tr_writer_deinit(&plain);
+        json_decref(value);
+}
+
+START_TEST(keys_that_are_the_same_as_text) {
+        same_key_at("{\"$map\": [[1, 7], [\"1\", 8]]}", 5);
+        same_key_at("{\"$map\": [[\"1\", 7], [2, 7], [1, 8]]}", 7);
+        same_key_at("{\"$map\": [[1.0, 7], [1, 8]]}", 12);
+        same_key_at("{\"$map\": [[true, 7], [\"true\", 8]]}", 8);
+        same_key_at("{\"$map\": [[\"k\", 7], [{\"$bin\": \"aw==\"}, 8]]}", 7);
+        same_key_at("[0, {\"a\": [{\"$map\": [[1, 7], [\"1\", true]]}]}]", 11);
+        same_key_at("{\"$instance\": [\"m:C\", {\"$map\": [[1, 7], [\"1\", 8]]}]}", 13);
+        same_key_at("[{\"$instance\": [\"m:C\", {\"x\": {\"$map\": [[1, 7], [\"1\", 8]]}}]}]", 17);
+}
+END_TEST
+
+/* So many keys are compared in another way than a few. */
+START_TEST(one_key_of_many_twice) {
+        for (uint32_t count = 1; count < 40; count++)
+                for (uint32_t twice = 0; twice < count; twice++) {
+                        struct tr_writer typed = TR_WRITER_INIT, plain = TR_WRITER_INIT;
+                        struct tr_reader reader;
+                        char key[16];
+
+                        snprintf(key, sizeof(key), "%u", twice);
+                        tr_write_map(&typed, count + 1);
+                        for (uint32_t i = 0; i < count; i++) {
+                                tr_write_uint(&typed, i);
+                                tr_write_array(&typed, 0);
+                        }
+                        tr_write_text(&typed, twice % 2 ? key : "another");
+                        tr_write_nil(&typed);
+                        reader = tr_reader(typed.data, typed.len);
+                        ck_assert_int_eq(tr_write_plain(&plain, &reader), twice % 2 ? TR_PLAIN_SAME_KEY : 0);
+                        tr_writer_deinit(&typed);
+                        tr_writer_deinit(&plain);
+                }
+}
+END_TEST
+
 START_TEST(as_deep_as_the_scanner_lets_through) {
         static uint8_t data[TR_NESTING_MAX + TR_FRAME_WRAPPING + 2];
         const size_t levels = TR_NESTING_MAX + TR_FRAME_WRAPPING;
@@ -103,17 +157,22 @@ END_TEST
 
 START_TEST(no_memory_at_any_point) {
         size_t bytes;
-        /* [bytes of 300, {1: handle}] */
+        /* [bytes of 300, {1: handle}, {0: 0, 1: 0, ...}] */
         struct tr_writer value = TR_WRITER_INIT;
         static const uint8_t zeros[300];
         uint8_t *data;
         long after = 0;
 
-        tr_write_array(&value, 2);
+        tr_write_array(&value, 3);
         tr_write_bin(&value, zeros, sizeof(zeros));
         tr_write_map(&value, 1);
         tr_write_int(&value, 1);
         tr_write_handle(&value, &(struct tr_handle){ { 1 } });
+        tr_write_map(&value, 40);
+        for (int i = 0; i < 40; i++) {
+                tr_write_int(&value, i);
+                tr_write_int(&value, 0);
+        }
         data = tr_writer_steal(&value, &bytes);
         do {
                 struct tr_reader reader = tr_reader(data, bytes);
@@ -188,5 +247,6 @@ START_TEST(a_point_in_every_locale) {
 END_TEST
 
 suite_main("plain", every_value_in_the_plain_form, one_value_and_no_more, what_the_scanner_lets_nobody_send_is_invalid,
+           keys_that_are_the_same_as_text, one_key_of_many_twice,
            as_deep_as_the_scanner_lets_through, no_memory_at_any_point, floats_in_the_fewest_digits, floats_read_back,
            a_point_in_every_locale);
