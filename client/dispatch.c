@@ -53,7 +53,6 @@ static void keep(struct troupe *troupe, struct troupe_pending *pending, bool fai
         pending->answered = true;
         pending->failed = failed;
         pending->result = troupe_value_dup(value, &pending->answer);
-        pending->order = tr_connection_order(troupe);
         if (pending->waiter == TR_WAITER_CALLBACK)
                 tr_pending_queue_append(&troupe->answered, pending);
 }
@@ -85,6 +84,7 @@ static int result_of(struct troupe *troupe, bool failed, const struct troupe_val
 
 static void answer(struct troupe *troupe, struct troupe_pending *take_pending, enum tr_dispatch how, bool failed,
                    const struct troupe_value *value) {
+        take_pending->order = tr_connection_order(troupe); /* what was held back until now comes after it */
         run_hook(troupe, take_pending, failed ? TR_OUTCOME_REFUSED : TR_OUTCOME_ANSWERED, value);
         if (take_pending->waiter == TR_WAITER_CALL || (take_pending->callback && how == TR_DISPATCH_KEEP))
                 keep(troupe, take_pending, failed, value);
@@ -153,11 +153,15 @@ void tr_dispatch_lose_all(struct troupe *troupe, const struct troupe_value *why)
 /* 0, or why it must be dealt with again. */
 static int on_frame(struct troupe *troupe, enum tr_dispatch how, const struct tr_frame *frame) {
         struct tr_input *input = &troupe->input;
+        int r;
 
         if (frame->type == TR_FRAME_RESPONSE) {
                 on_response(troupe, how, frame);
                 return 0;
         }
+        r = tr_incoming_hold(troupe, frame);
+        if (r)
+                return r < 0 ? r : 0;
         if (how == TR_DISPATCH_KEEP)
                 return tr_incoming_keep(troupe, frame);
         return tr_incoming_run(troupe, frame, input->data + (frame->params.data - input->data));
@@ -168,7 +172,11 @@ static int deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
         struct tr_input *input = &troupe->input;
         int r;
 
-        while (tr_connection_is_open(troupe) && input->end > input->begin) {
+        for (;;) {
+                /* What was held back until the answer that was just read comes before what is behind that. */
+                r = how == TR_DISPATCH_RUN ? tr_dispatch_settle(troupe) : 0;
+                if (r || !tr_connection_is_open(troupe) || input->end == input->begin)
+                        return r;
                 size_t bytes = input->end - input->begin;
                 struct tr_refusal refusal;
                 struct tr_frame frame;
@@ -194,7 +202,6 @@ static int deal_with_frames(struct troupe *troupe, enum tr_dispatch how) {
                         return 0;
                 }
         }
-        return 0;
 }
 
 int tr_dispatch_input(struct troupe *troupe, enum tr_dispatch how, bool wait) {

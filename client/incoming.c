@@ -8,6 +8,9 @@
  *
  * What comes while a call waits is kept, in the order in which it came, together with others' answers. That is bounded:
  * a call that waits long on a connection that much comes through ends rather than fill the memory.
+ *
+ * What comes for a subscription before its own answer does (a daemon may begin that early) is held back with it, and comes
+ * after the answer; the same goes for listening and serving.
  */
 #include "client/incoming.h"
 
@@ -144,16 +147,20 @@ static int run_message(struct troupe *troupe, const struct tr_frame *frame, uint
         return 0;
 }
 
-/* Who serves a call, by what its context says. */
-static const struct tr_standing *find_service(const struct troupe *troupe, const struct troupe_value *context) {
+/* Whom a call is for, by what its context says. */
+static bool get_component(const struct troupe_value *context, const char **ret_name, size_t *ret_length) {
         struct troupe_value component;
+
+        return context->size && !troupe_value_get(context, "component", &component) &&
+               !troupe_value_string(&component, ret_name, ret_length);
+}
+
+static const struct tr_standing *find_service(const struct troupe *troupe, const struct troupe_value *context) {
         const char *name;
         size_t length;
 
-        if (!context->size || troupe_value_get(context, "component", &component) ||
-            troupe_value_string(&component, &name, &length))
-                return NULL;
-        return tr_standing_find(troupe, TR_STANDING_SERVICE, name, length);
+        return get_component(context, &name, &length) ? tr_standing_find(troupe, TR_STANDING_SERVICE, name, length)
+                                                      : NULL;
 }
 
 /* call [operation, input, context] */
@@ -229,6 +236,37 @@ int tr_incoming_run(struct troupe *troupe, const struct tr_frame *frame, uint8_t
         return refuse(troupe, frame, TR_CODE_UNKNOWN_METHOD);
 }
 
+/* What a call's params are said to be for, with nothing written to them. */
+static bool peek_component(struct parts *parts, const char **ret_name, size_t *ret_length) {
+        struct troupe_value context;
+
+        (void)take_value(parts);
+        (void)take_value(parts);
+        context = take_value(parts);
+        return get_component(&context, ret_name, ret_length);
+}
+
+/* What is being agreed on, and would take the frame if it were; NULL where there is no such thing. */
+static struct tr_standing *find_coming(struct troupe *troupe, const struct tr_frame *frame) {
+        uint8_t *params = troupe->input.data + (frame->params.data - troupe->input.data);
+        struct parts parts;
+        struct tr_token topic;
+        const char *component;
+        size_t length;
+
+        if (has_method(frame, "message"))
+                return tr_standing_find_coming(troupe, TR_STANDING_LISTENER, "", 0);
+        if (!take_apart(&parts, params, frame->params.bytes, 2))
+                return NULL;
+        if (frame->type == TR_FRAME_REQUEST)
+                return has_method(frame, "call") && peek_component(&parts, &component, &length) ?
+                               tr_standing_find_coming(troupe, TR_STANDING_SERVICE, component, length) :
+                               NULL;
+        if (!has_method(frame, "event") || !has_name(&parts) || tr_read(&parts.reader, &topic))
+                return NULL;
+        return tr_standing_find_coming(troupe, TR_STANDING_SUBSCRIPTION, (const char *)topic.data, topic.len);
+}
+
 bool tr_incoming_is_full(const struct tr_incoming_queue *queue) {
         return queue->bytes >= KEPT_MAX_BYTES;
 }
@@ -247,14 +285,9 @@ static void push(struct tr_incoming_queue *queue, struct tr_incoming *kept) {
         queue->bytes += size_of(kept);
 }
 
-int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame) {
-        struct tr_incoming_queue *queue = &troupe->kept;
-        size_t bytes = frame->method.bytes + frame->params.bytes;
-        struct tr_incoming *kept;
+static int push_copy(struct troupe *troupe, struct tr_incoming_queue *queue, const struct tr_frame *frame) {
+        struct tr_incoming *kept = malloc(sizeof(*kept) + frame->method.bytes + frame->params.bytes);
 
-        if (tr_incoming_is_full(queue))
-                return -EOVERFLOW;
-        kept = malloc(sizeof(*kept) + bytes);
         if (!kept)
                 return -ENOMEM;
         *kept = (struct tr_incoming){ .order = tr_connection_order(troupe), .frame = *frame };
@@ -262,6 +295,20 @@ int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame) {
         kept->frame.params.data = memcpy(kept->bytes + frame->method.bytes, frame->params.data, frame->params.bytes);
         push(queue, kept);
         return 0;
+}
+
+int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame) {
+        return tr_incoming_is_full(&troupe->kept) ? -EOVERFLOW : push_copy(troupe, &troupe->kept, frame);
+}
+
+int tr_incoming_hold(struct troupe *troupe, const struct tr_frame *frame) {
+        struct tr_standing *standing = find_coming(troupe, frame);
+        int r;
+
+        if (!standing || tr_incoming_is_full(&standing->held))
+                return 0;
+        r = push_copy(troupe, &standing->held, frame);
+        return r ? r : 1;
 }
 
 uint64_t tr_incoming_order(const struct tr_incoming_queue *queue) {
@@ -300,6 +347,13 @@ int tr_incoming_run_kept(struct troupe *troupe) {
         else
                 free(kept);
         return r;
+}
+
+void tr_incoming_release(struct troupe *troupe, struct tr_incoming_queue *held) {
+        for (struct tr_incoming *kept; (kept = pop(held));) {
+                kept->order = tr_connection_order(troupe);
+                push(&troupe->kept, kept);
+        }
 }
 
 void tr_incoming_lose_requests(struct tr_incoming_queue *queue) {

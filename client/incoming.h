@@ -30,6 +30,12 @@ __attribute__((warn_unused_result)) int tr_incoming_run(struct troupe *troupe, c
 /* Keeps a copy for later; also -EOVERFLOW where too much is kept. */
 __attribute__((warn_unused_result)) int tr_incoming_keep(struct troupe *troupe, const struct tr_frame *frame);
 
+/* Holds a frame back that belongs to an agreement which the daemon has not answered yet (standing.h), until it has. 1: held;
+ * 0: there is none of that, or too much is held for it already; or -ENOMEM. */
+__attribute__((warn_unused_result)) int tr_incoming_hold(struct troupe *troupe, const struct tr_frame *frame);
+/* Keeps what was held back, as if it had come now. */
+void tr_incoming_release(struct troupe *troupe, struct tr_incoming_queue *held);
+
 /* Whether no more may be kept. */
 bool tr_incoming_is_full(const struct tr_incoming_queue *queue);
 /* When the oldest came (tr_connection_order), UINT64_MAX where there is none. */

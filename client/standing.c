@@ -3,8 +3,8 @@
  * What goes on after its answer.
  *
  * An agreement is made when the request is sent, but counts only from its answer on: answers are read in the order in
- * which the daemon wrote them, so whatever came before the answer still belongs to the one that is replaced. Ending
- * one is an agreement too, to have none; so it needs no pointer to another that may be gone when the answer comes.
+ * which the daemon wrote them, so whatever came before the answer still belongs to the one that is replaced, and where
+ * there is none it waits for the answer. Ending one is an agreement too, to have none; so it needs no pointer to another that may be gone when the answer comes.
  */
 #include "client/standing.h"
 
@@ -38,6 +38,7 @@ static void take_out(struct tr_standing_list *list, struct tr_standing *standing
 
 void tr_standing_free(struct tr_standing *standing) {
         tr_failure_clear(&standing->refusal);
+        tr_incoming_deinit(&standing->held);
         free(standing);
 }
 
@@ -62,6 +63,17 @@ static struct tr_standing *find(const struct tr_standing_list *list, enum tr_sta
 const struct tr_standing *tr_standing_find(const struct troupe *troupe, enum tr_standing_kind kind, const char *name,
                                            size_t length) {
         return find(&troupe->standing, kind, name, length);
+}
+
+struct tr_standing *tr_standing_find_coming(struct troupe *troupe, enum tr_standing_kind kind, const char *name,
+                                            size_t length) {
+        struct tr_standing *standing = troupe->standing.first;
+
+        if (find(&troupe->standing, kind, name, length))
+                return NULL;
+        while (standing && !(standing->pending && !standing->is_end && standing->kind == kind && is_called(standing, name, length)))
+                standing = standing->next;
+        return standing;
 }
 
 const char *tr_standing_method(const struct tr_standing *standing) {
@@ -100,6 +112,8 @@ static void on_answer(struct troupe *troupe, struct troupe_pending *pending, enu
                       const struct troupe_value *value) {
         struct tr_standing *standing = unbind(pending), *earlier;
 
+        if (outcome != TR_OUTCOME_LOST) /* where it was refused, requests among that are still to be answered */
+                tr_incoming_release(troupe, &standing->held);
         if (outcome == TR_OUTCOME_ANSWERED || (outcome == TR_OUTCOME_LOST && standing->is_end)) {
                 earlier = find(&troupe->standing, standing->kind, standing->name, strlen(standing->name));
                 if (earlier)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "client/failure.h"
+#include "client/incoming.h"
 #include "client/pending.h"
 #include "client/troupe.h"
 
@@ -38,6 +39,7 @@ struct tr_standing {
         troupe_cancelled_callback *on_cancelled; /* may be NULL */
         void *userdata;
         struct troupe_pending *pending; /* its request, until that ends */
+        struct tr_incoming_queue held;  /* what came for it before its answer */
         struct tr_failure refusal;      /* why it could not be had again */
         const uint8_t *params;          /* what it was asked for with: behind the name */
         size_t params_bytes;
@@ -60,6 +62,9 @@ __attribute__((warn_unused_result)) int tr_standing_add(struct tr_request *reque
 /* The one that is in force; NULL where there is none. */
 const struct tr_standing *tr_standing_find(const struct troupe *troupe, enum tr_standing_kind kind, const char *name,
                                            size_t length);
+/* Where none is: the one that is being agreed on, and will be in force first; NULL where there is none either. */
+struct tr_standing *tr_standing_find_coming(struct troupe *troupe, enum tr_standing_kind kind, const char *name,
+                                            size_t length);
 /* The method that asks for it. */
 const char *tr_standing_method(const struct tr_standing *standing);
 /* This request is about it. */

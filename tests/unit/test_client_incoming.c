@@ -89,7 +89,62 @@ START_TEST(events_come_with_their_topic_once_subscribed) {
         peer_notify(&peer, "event", "[\"log\", {\"event\":\"of another topic\"}]");
         peer_notify(&peer, "happening", "[\"lifecycle\", {}]");
         peer_notify(&peer, "event", "[\"lifecycle\", {\"event\":\"stopped\"}]");
-        must_tell("subscribed null; lifecycle {\"event\":\"started\"}; lifecycle {\"event\":\"stopped\"}; ");
+        must_tell("subscribed null; lifecycle {\"event\":\"early\"}; lifecycle {\"event\":\"started\"}; "
+                  "lifecycle {\"event\":\"stopped\"}; ");
+        end();
+}
+END_TEST
+
+START_TEST(events_that_come_before_the_answer_are_told_after_it) {
+        begin();
+        subscribe("log");
+        subscribe("refused");
+        peer_notify(&peer, "event", "[\"log\", 1]");
+        peer_notify(&peer, "event", "[\"refused\", 2]");
+        peer_notify(&peer, "event", "[\"log\", 3]");
+        must_tell("");
+        peer_answer(&peer, 2, "null", "null");
+        peer_notify(&peer, "event", "[\"refused\", 4]");
+        must_tell("subscribed null; refused 2; refused 4; ");
+        peer_answer(&peer, 1, "null", "null");
+        peer_notify(&peer, "event", "[\"log\", 5]");
+        must_tell("subscribed null; log 1; log 3; log 5; ");
+
+        /* of one that is replaced they are the earlier's; of one that ended, the later's */
+        ck_assert_int_eq(troupe_unsubscribe_async(t, "log", NULL, NULL, NULL), 0);
+        ck_assert_int_eq(troupe_subscribe_async(t, "log", NULL, on_other_event, NULL, NULL, NULL, NULL), 0);
+        peer_notify(&peer, "event", "[\"log\", 6]");
+        peer_answer(&peer, 3, "null", "null");
+        peer_notify(&peer, "event", "[\"log\", 7]");
+        must_tell("log 6; ");
+        peer_answer(&peer, 4, "null", "null");
+        must_tell("other 7; ");
+        end();
+}
+END_TEST
+
+START_TEST(events_before_an_answer_that_comes_while_a_call_waits_are_told_after_it) {
+        begin();
+        subscribe("log");
+        peer_notify(&peer, "event", "[\"log\", 1]");
+        peer_answer(&peer, 1, "null", "null");
+        peer_notify(&peer, "event", "[\"log\", 2]");
+        peer_answer(&peer, 2, "null", "null");
+        ck_assert_int_eq(troupe_request(t, "ping", NULL, NULL), 0);
+        ck_assert_str_eq(told, "");
+        must_tell("subscribed null; log 1; log 2; ");
+        end();
+}
+END_TEST
+
+START_TEST(events_before_an_answer_that_never_comes_are_dropped) {
+        begin();
+        subscribe("log");
+        peer_notify(&peer, "event", "[\"log\", 1]");
+        must_tell("");
+        peer_close(&peer);
+        ck_assert_int_eq(troupe_process(t, POLLIN), -ENOTCONN);
+        ck_assert_str_eq(told, "subscribed disconnected; ");
         end();
 }
 END_TEST
@@ -201,6 +256,34 @@ static int counted;
 static void count_event(struct troupe *troupe, const char *topic, const struct troupe_value *event, void *userdata) {
         counted++;
 }
+
+START_TEST(what_comes_before_an_answer_does_not_fill_the_memory) {
+        static char text[1000000];
+        struct troupe_value frame;
+        int status;
+        pid_t pid;
+
+        begin();
+        memset(text, 'x', sizeof(text));
+        counted = 0;
+        ck_assert_int_eq(troupe_pack(&frame, "[is[sS]]", 2, "event", "log", text, sizeof(text)), 0);
+        ck_assert_int_eq(troupe_subscribe_async(t, "log", NULL, count_event, NULL, on_answer, subscribed, NULL), 0);
+        pid = fork();
+        if (!pid) {
+                for (int i = 0; i < 30; i++)
+                        peer_write(&peer, frame.data, frame.size);
+                peer_answer(&peer, 1, "null", "null");
+                _exit(0);
+        }
+        while (!*told)
+                ck_assert_int_ge(troupe_process(t, POLLIN), 0);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+        ck_assert_int_eq(counted, 17); /* 16 MiB, and the one that reached that */
+        troupe_value_free(&frame);
+        end();
+}
+END_TEST
 
 START_TEST(a_call_that_waits_does_not_fill_the_memory) {
         static char text[100000];
@@ -470,6 +553,20 @@ START_TEST(nobody_listens_before_the_daemon_has_agreed) {
 }
 END_TEST
 
+START_TEST(what_is_asked_before_the_answer_to_listen_comes_after_it) {
+        begin();
+        asked = 0;
+        ck_assert_int_eq(troupe_listen_async(t, on_message, one, on_answer, answer, NULL), 0);
+        peer_request(&peer, 1, "message", "[\"early\", 1]");
+        peer_notify(&peer, "message", "[\"early\", 2]");
+        must_tell("");
+        peer_answer(&peer, 1, "null", "{\"$handle\":\"" HANDLE "\"}");
+        peer_request(&peer, 2, "message", "[\"late\"]");
+        must_tell("answer {\"$handle\":\"" HANDLE "\"}; ?early [1]; !early [2]; ?late []; ");
+        end();
+}
+END_TEST
+
 START_TEST(listening_again_replaces_the_callback) {
         begin_listening();
         listen_as(two, 2);
@@ -606,6 +703,20 @@ START_TEST(calls_come_to_the_component_that_is_served) {
 }
 END_TEST
 
+START_TEST(calls_that_come_before_the_answer_to_serve_come_after_it) {
+        begin();
+        asked = 0;
+        ck_assert_int_eq(troupe_serve_async(t, "clocks", NULL, on_operation, clocks, on_answer, answer, NULL), 0);
+        peer_request(&peer, 1, "call", "[\"now\", null, {\"component\":\"clocks\"}]");
+        peer_request(&peer, 2, "call", "[\"now\", null, {\"component\":\"thumbs\"}]");
+        must_tell("");
+        peer_answer(&peer, 1, "null", "{\"instance\":\"r2\"}");
+        must_tell("answer {\"instance\":\"r2\"}; clocks:now null; in {\"component\":\"clocks\"}; ");
+        must_hear("[0,1,\"serve\",[\"clocks\"]]\n[1,2,\"unknown-method\",null]\n");
+        end();
+}
+END_TEST
+
 START_TEST(a_call_that_nobody_waits_for_is_told_and_still_answered) {
         begin_serving();
         peer_request(&peer, 7, "call", "[\"make\", 1, {\"component\":\"thumbs\"}]");
@@ -639,7 +750,12 @@ START_TEST(no_call_comes_after_a_withdrawal) {
 }
 END_TEST
 
-suite_main("client_incoming", events_come_with_their_topic_once_subscribed, events_that_make_no_sense_are_passed_over,
+suite_main("client_incoming", events_come_with_their_topic_once_subscribed,
+           events_that_come_before_the_answer_are_told_after_it,
+           events_before_an_answer_that_comes_while_a_call_waits_are_told_after_it,
+           events_before_an_answer_that_never_comes_are_dropped, what_comes_before_an_answer_does_not_fill_the_memory,
+           what_is_asked_before_the_answer_to_listen_comes_after_it, calls_that_come_before_the_answer_to_serve_come_after_it,
+           events_that_make_no_sense_are_passed_over,
            a_subscription_that_is_refused_brings_no_events, a_subscription_has_options,
            a_second_subscription_replaces_the_first_once_it_is_agreed_on,
            no_event_comes_after_the_end_of_a_subscription, events_that_come_while_a_call_waits_come_later_in_order,
