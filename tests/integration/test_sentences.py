@@ -9,6 +9,7 @@ import unittest
 import msgpack
 
 import harness
+import stranger
 
 MODULES = {
     "worker.lua": """
@@ -537,7 +538,8 @@ print(codes)
 
 @unittest.skipUnless(os.getuid() == 0, "only root can be somebody else")
 class PerUser(Sentences):
-    config = {"limits": {"connections_per_user": 2}}
+    config = {"limits": {"connections_per_user": 2, "actors_per_user": 2},
+              "access": [{"user": "12345", "roles": ["call", "spawn"]}, {"user": "12346", "roles": ["call", "spawn"]}]}
 
     def test_connections(self):
         os.chmod(self.daemon.directory, 0o755)
@@ -549,6 +551,29 @@ class PerUser(Sentences):
         # Root is excepted.
         for _ in range(4):
             self.assertEqual(self.connect().request("ping"), "pong")
+
+    def test_actors(self):
+        def attempt(user, *requests):
+            return stranger.ask(self.daemon, requests, user=user)[1]
+
+        def spawn(**options):
+            return "spawn", "worker", [], options
+
+        stranger.admit(self.daemon)
+        for user in (12345, 12346):
+            limit = f"limit: user {user} has 2 actors, and limits.actors_per_user allows no more"
+            first, second, *rest = attempt(user, spawn(detach=True, publish=f"u{user}"), spawn(detach=True), spawn())
+            self.assertRegex(first, "^actor:")
+            self.assertRegex(second, "^actor:")
+            self.assertEqual(rest, [limit])
+            # Whichever connection they were started by; and one that has ended makes room.
+            self.assertEqual(attempt(user, spawn()), [limit])
+            stop, done, spawned, again = attempt(user, ("stop", f"u{user}"), ("done", first), spawn(), spawn())
+            self.assertEqual((stop, done, again), (None, None, limit))
+            self.assertRegex(spawned, "^actor:")
+        # Root is excepted.
+        for _ in range(4):
+            self.assertRegex(self.request("spawn", "worker", []), "^actor:")
 
 
 if __name__ == "__main__":
