@@ -97,7 +97,7 @@ static void batch_expect(struct tr_batch *batch, struct tr_list *refused) {
                         batch->entries[kept++] = entry;
                         continue;
                 }
-                connection->flooding = true;
+                connection->flooding |= failure->code != TR_CODE_BAD_REQUEST;
                 batch_refuse_ask_locked(batch, connection, message, &entry, failure);
                 tr_failure_unref(failure);
                 tr_list_unlink(&message->link);

@@ -79,6 +79,8 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         connection->output.max_bytes = server->limits.output_bytes;
         connection->deadline_timer.fire = tr_connection_on_deadline;
         connection->stall_timer.fire = on_stalled;
+        connection->rest_timer.fire = tr_connection_on_rested;
+        connection->piece_bytes = TR_PIECE_BYTES;
         tr_lock_init(&connection->lock);
         tr_list_init(&connection->link);
         tr_list_init(&connection->unsent.link);
@@ -165,6 +167,7 @@ void tr_connection_close(struct tr_connection *connection) {
         event_del(&connection->write_event);
         tr_system_clear_timer(server->system, &connection->deadline_timer);
         tr_system_clear_timer(server->system, &connection->stall_timer);
+        tr_system_clear_timer(server->system, &connection->rest_timer);
         for (unsigned int reads = 0; reads < DISCARD_READS; reads++)
                 if (recv(fd, server->piece->data, sizeof(server->piece->data), MSG_DONTWAIT) <= 0)
                         break;
@@ -315,14 +318,14 @@ static void connection_resume(struct tr_connection *connection) {
         connection->paused = false;
 }
 
-/* Who does not read answers is not read from. */
+/* Who does not read answers is not read from, nor is who rests. */
 static void connection_watch_input(struct tr_connection *connection) {
         if (connection->eof)
                 return;
-        bool congested = tr_connection_is_congested(connection);
-        if (congested && !connection->paused)
+        bool wait = connection->resting || tr_connection_is_congested(connection);
+        if (wait && !connection->paused)
                 connection_pause(connection);
-        else if (!congested && (connection->paused || connection->retained))
+        else if (!wait && (connection->paused || connection->retained))
                 connection_resume(connection);
 }
 

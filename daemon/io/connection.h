@@ -64,10 +64,14 @@ struct tr_connection {
         uint64_t sent_before;   /* of its output, when it was last looked at */
         bool eof;               /* the peer has closed at least its side for writing */
         bool writing;           /* the write event is added: the socket was full */
-        bool paused;            /* not read from until its output is read */
+        bool paused;            /* not read from until its output is read and its rest is over */
         bool retained; /* what is kept of the input may hold whole frames: it stopped there when it was paused */
         bool bad;      /* what comes is no frames: it is read and thrown away */
         bool flooding; /* of what was read last, something was refused for want of room */
+        bool resting;  /* therefore it is not read from until rest_timer fires */
+        uint64_t rest_ns; /* how long it rests, or rested last; 0: what was read last was taken whole */
+        struct tr_timer rest_timer;
+        size_t piece_bytes; /* as much is read from it at once */
         bool answered; /* the loop wrote to its output in this round */
         uint32_t refs_ahead; /* references that were taken for requests to come */
         bool lone;     /* the last piece was one frame: its peer asks, and waits for the answer (receive.c) */
@@ -166,5 +170,7 @@ void tr_connection_on_deadline(struct tr_timer *timer);
 /* Reading: receive.c. */
 
 void tr_connection_on_readable(int fd, short what, void *userdata);
+/* The timer of its rest fires. */
+void tr_connection_on_rested(struct tr_timer *timer);
 
 #endif

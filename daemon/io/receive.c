@@ -6,6 +6,12 @@
  * answers is paused, in the middle of a piece if need be: its requests could otherwise have the daemon write without
  * end.
  *
+ * Whoever floods a full mailbox has each message answered, and would keep the loop's CPU busy with that, and another with
+ * writing, while those that others ask wait for one of them. So a connection of whose last piece something was refused
+ * rests: it is not read from for a short time, twice as long each time while that goes on, and then a little is read.
+ * Its socket fills meanwhile, which is how it hears of that. What is taken whole ends the rests at once, and lets the
+ * pieces grow again.
+ *
  * A peer that asks one thing at a time is asleep in a read of its socket when its frame is handled, and taking the
  * frame out of the socket wakes it, for nothing: in AF_UNIX a reader waits where a writer waits for room
  * (unix_write_space()). That wake costs the peer a switch to and fro, and the loop as much, or an interrupt of another
@@ -18,14 +24,18 @@
 
 #include <errno.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/core/system.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/dispatch.h"
 #include "daemon/io/server_internal.h"
 
-/* What is read at once from a connection of which something was refused just now: whoever floods a full mailbox has each
- * message answered, and others wait for less of that. */
+/* What is read at once from a connection of which something was refused just now: others wait for less of that. */
 #define FLOODING_BYTES ((size_t)4 << 10)
+/* How long it rests the first time, and at most: as long as others hardly notice what one piece costs in between. */
+#define REST_MIN_NS TR_NS_PER_MS
+#define REST_MAX_NS (8 * TR_NS_PER_MS)
 /* What is peeked at is copied twice; a larger frame than this costs more to copy than the wake that it would save. */
 #define LONE_BYTES ((size_t)4 << 10)
 
@@ -90,15 +100,40 @@ static bool waits_for_one_answer(struct tr_connection *connection) {
         return pending == 1;
 }
 
-static void receive_piece(struct tr_connection *connection, const uint8_t *data, size_t bytes) {
+/* Goes by what became of a piece. `full`: there may have been more to read. */
+static void connection_pace(struct tr_connection *connection, bool full) {
+        struct tr_system *system = connection->server->system;
+        if (!connection->flooding) {
+                connection->rest_ns = 0;
+                if (full && connection->piece_bytes < TR_PIECE_BYTES)
+                        connection->piece_bytes *= 2;
+                return;
+        }
+        uint64_t longer_ns = connection->rest_ns ? 2 * connection->rest_ns : REST_MIN_NS;
+        connection->rest_ns = longer_ns < REST_MAX_NS ? longer_ns : REST_MAX_NS;
+        connection->piece_bytes = FLOODING_BYTES;
+        /* Without memory for the timer it is read on: all is answered, rests or not. */
+        connection->resting = tr_system_set_timer(system, &connection->rest_timer,
+                                                  tr_clock_deadline_ns(connection->rest_ns)) >= 0;
+}
+
+void tr_connection_on_rested(struct tr_timer *timer) {
+        struct tr_connection *connection = tr_container_of(timer, struct tr_connection, rest_timer);
+        connection->resting = false;
+        tr_connection_attend(connection);
+}
+
+static void receive_piece(struct tr_connection *connection, const uint8_t *data, size_t bytes, bool full) {
         bool all;
         size_t frames;
+        connection->flooding = false;
         size_t done = receive_frames(connection, data, bytes, &frames, &all);
         tr_batch_flush(&connection->server->batch);
         if (tr_input_keep(&connection->input, data + done, bytes - done) < 0)
                 tr_connection_doom(connection, "out of memory for what it sends");
         connection->retained = !all && done < bytes;
         connection->lone = frames == 1 && done == bytes && bytes <= LONE_BYTES && waits_for_one_answer(connection);
+        connection_pace(connection, full);
 }
 
 static void receive(struct tr_connection *connection) {
@@ -106,8 +141,7 @@ static void receive(struct tr_connection *connection) {
         uint8_t *data;
         size_t bytes;
         bool peek = connection->lone && !tr_loop_has_more(connection->server->loop);
-        size_t most = connection->flooding ? FLOODING_BYTES : TR_PIECE_BYTES;
-        connection->flooding = false;
+        size_t most = connection->piece_bytes;
         ssize_t received = tr_input_read(&connection->input, connection->fd, peek, most, piece, &data, &bytes);
         if (received == -EAGAIN)
                 return;
@@ -116,7 +150,7 @@ static void receive(struct tr_connection *connection) {
         else if (received <= 0)
                 tr_connection_on_eof(connection);
         else if (!connection->bad)
-                receive_piece(connection, data, bytes);
+                receive_piece(connection, data, bytes, (size_t)received == most);
 }
 
 /* What was peeked at is out of the socket before it is read again: it would be handled twice. */
@@ -128,7 +162,7 @@ static void take_peeked(struct tr_connection *connection) {
 /* Where the loop has only passed messages on, whoever answers them calls it if need be. Looking now would mostly mean
  * to wait for the lock while an answer is being sent under it. */
 static bool wants_attention(const struct tr_connection *connection) {
-        return connection->answered || connection->bad || connection->eof || connection->retained;
+        return connection->answered || connection->bad || connection->eof || connection->retained || connection->resting;
 }
 
 void tr_connection_on_readable(int fd, short what, void *userdata) {
@@ -136,7 +170,7 @@ void tr_connection_on_readable(int fd, short what, void *userdata) {
         if (connection->paused)
                 return;
         if (connection->retained)
-                receive_piece(connection, connection->input.data, connection->input.bytes);
+                receive_piece(connection, connection->input.data, connection->input.bytes, false);
         else
                 receive(connection);
         bool closed = false;

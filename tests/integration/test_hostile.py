@@ -18,6 +18,7 @@ function Echo:init() self.n = 0 end
 function Echo.on:say(v) return v end
 function Echo.on:bump() self.n = self.n + 1 return self.n end
 function Echo.on:large(n) return string.rep("x", n) end
+function Echo.async:hold() troupe.await(troupe.sleep(3600000)) end
 """
 
 
@@ -62,7 +63,7 @@ class Worker(threading.Thread):
 
 class Hostile(unittest.TestCase):
     def setUp(self):
-        self.daemon = harness.Daemon(files={"echo.lua": ECHO}, config={"limits": {"stalled": "500ms"}})
+        self.daemon = harness.Daemon(files={"echo.lua": ECHO}, config={"limits": {"stalled": "500ms"}, "shutdown": {"grace": "100ms"}})
         self.addCleanup(self.daemon.close)
         self.worker = Worker(self.daemon)
         self.worker.start()
@@ -186,6 +187,26 @@ class Hostile(unittest.TestCase):
         client.send(b"".join(msgpack.packb([0, 10 + i, "ask", [actor, "large", [100_000]]]) for i in range(100)))
         self.worker.goes_on()
         self.assertIsNone(watcher.finish(done))  # its session has ended, so it was closed
+        self.worker.goes_on()
+
+    def test_who_floods_a_full_mailbox_is_answered_each_time(self):
+        sends = 2000
+        client = self.connect()
+        full = client.request("spawn", "echo", [], {"async": 1, "mailbox": 1})
+        client.send(msgpack.packb([0, sends, "ask", [full, "hold", []]]))
+        while client.request("info", full)["state"] != "waiting":
+            pass
+        self.assertIsNone(client.request("send", full, "say", []))
+        flood = [msgpack.packb([0, i, "send", [full, "say", []]]) for i in range(sends)]
+        flood.insert(sends // 2, msgpack.packb([2, "cancel", [sends]]))
+        client.send(b"".join(flood))
+        client.socket.shutdown(socket.SHUT_WR)
+        self.worker.goes_on()
+        answers = {}
+        while frame := client.receive():
+            self.assertNotIn(frame[1], answers)
+            answers[frame[1]] = frame[2][1].split(":")[0]
+        self.assertEqual(answers, {**dict.fromkeys(range(sends), "mailbox-full"), sends: "cancelled"})
         self.worker.goes_on()
 
     def test_who_never_reads_and_goes_on_asking_is_not_read_from(self):
