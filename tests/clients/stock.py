@@ -169,15 +169,15 @@ def npm(case, *packages):
     return {"NODE_PATH": f"{folder}/node_modules"}
 
 
-def go_program(case, source, package):
-    """Builds a program that needs a package of Debian's, for the tests of a class; answers where it is."""
+def go_program(case, source, package, *sources):
+    """Builds a program (of more than one source perhaps) that needs a package of Debian's, for the tests of a class; answers where it is."""
     need("go")
     if not pathlib.Path(GOPATH, "src", package).is_dir():
         raise unittest.SkipTest(f"the Go package {package} is not installed")
     folder = tempfile.mkdtemp(prefix="troupe-test-")
     case.addClassCleanup(shutil.rmtree, folder)
     program = f"{folder}/{pathlib.Path(source).stem}"
-    subprocess.run(["go", "build", "-o", program, source], check=True, stdin=subprocess.DEVNULL, timeout=harness.TIMEOUT_SECONDS,
+    subprocess.run(["go", "build", "-o", program, source, *sources], check=True, stdin=subprocess.DEVNULL, timeout=harness.TIMEOUT_SECONDS,
                    env={**os.environ, "GOPATH": GOPATH, "GO111MODULE": "off", "GOFLAGS": "", "GOCACHE": f"{folder}/cache"})
     return program
 

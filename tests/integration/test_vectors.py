@@ -2,16 +2,12 @@
 """The daemon and the vectors of proto/vectors: every frame, value and refusal, in every encoding."""
 
 import json
-import os
-import pathlib
-import struct
 import unittest
 
 import msgpack
 
 import harness
-
-VECTORS = pathlib.Path(os.environ["TROUPE_SOURCE"]) / "proto" / "vectors"
+from vector_files import KEYS_THAT_LUA_CHANGES, Pairs, bytes_where_no_text, comparable, data_of, encodings, load, unpack
 
 ECHO = """
 local troupe = require "troupe"
@@ -19,7 +15,6 @@ local Echo = troupe.actor "Echo"
 function Echo.on:say(v) return v end
 """
 
-MESSAGE = 2
 # The configuration's least frame limit. Smaller ones are the scanner's own affair.
 FRAME_MIN = 64
 
@@ -28,66 +23,6 @@ PONG = [1, 4711, None, "pong"]
 
 # They would end the daemon or the test.
 NOT_SENT = {"shutdown", "reload"}
-# Lua has no key that is a float without a fraction: it comes back as the integer.
-KEYS_THAT_LUA_CHANGES = {"float keys"}
-
-
-def load(name):
-    return json.loads((VECTORS / name).read_text())
-
-
-def data_of(digits):
-    """Bytes as the vectors' README has them."""
-    if isinstance(digits, str):
-        return bytes.fromhex(digits)
-    return b"".join(bytes.fromhex(item) if isinstance(item, str) else bytes.fromhex(item[0]) * item[1] for item in digits)
-
-
-def encodings(case):
-    return [data_of(case["hex"]), *map(data_of, case.get("also", []))]
-
-
-def text_where_it_is_one(data):
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data
-
-
-def comparable(value, is_key=False):
-    """A value such that what is to be told apart is unequal: 1 and 1.0 and True, 0.0 and -0.0; a NaN equals itself."""
-    if isinstance(value, float):
-        return ("float", struct.pack(">d", value))
-    if isinstance(value, bytes) and is_key:
-        return comparable(text_where_it_is_one(value))
-    if isinstance(value, Pairs):
-        return ("map", sorted(((comparable(key, True), comparable(item)) for key, item in value.pairs), key=repr))
-    if isinstance(value, list):
-        return [comparable(item) for item in value]
-    if isinstance(value, msgpack.ExtType) and value.code == MESSAGE:
-        return ("message", msgpack.unpackb(value.data, raw=True))
-    return (type(value).__name__, value)
-
-
-class Pairs:
-    """A map as it is encoded."""
-
-    def __init__(self, pairs):
-        self.pairs = list(pairs)
-
-
-def unpack(data):
-    return msgpack.unpackb(data, strict_map_key=False, object_pairs_hook=Pairs, unicode_errors="surrogateescape")
-
-
-def bytes_where_no_text(value):
-    """A str that is no UTF-8 goes out as bin."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode(errors="surrogateescape")
-    return value
 
 
 class Vectors(unittest.TestCase):
