@@ -3,6 +3,6 @@
 
 local troupe = require "troupe"
 
-local Slow = troupe.actor "Slow"
+local Sleeper = troupe.actor "Sleeper"
 
-function Slow.async:put() troupe.await(troupe.sleep(1)) end
+function Sleeper.async:put() troupe.await(troupe.sleep(1)) end
