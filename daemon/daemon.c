@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon object: what it is made of is created from the bottom up (host, signals, server, supervisor, drain) and
+ * The daemon object: what it is made of is created from the bottom up (host, signals, server, supervisor, pools, drain) and
  * destroyed in reverse. In between it serves, until a signal or the method `shutdown` begins the drain:
  *
  *      serving -> draining (no connection, no spawn; actors stop) -> over
@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/access.h"
@@ -25,16 +26,22 @@
 #include "daemon/io/signals.h"
 #include "daemon/io/systemd.h"
 #include "daemon/pools.h"
+#include "daemon/process.h"
+#include "daemon/reload.h"
 #include "daemon/supervisor.h"
 
 struct tr_daemon {
         struct tr_daemon_options options;
+        const struct tr_settings *settings; /* in effect */
+        struct tr_settings *reloaded;       /* the same, where they are not those of the options, which are kept for what is not reloaded */
         struct tr_host host;
         struct tr_signals *signals;
         struct tr_server *server;
         struct tr_supervisor *supervisor;
+        struct tr_pools *pools;
         struct tr_drain *drain;
         struct tr_timer watchdog;
+        unsigned int awaited; /* that have not said that they are ready */
         bool draining;
 };
 
@@ -49,7 +56,7 @@ static void daemon_drain(struct tr_daemon *daemon) {
         tr_systemd_notify(daemon->options.systemd, "STOPPING=1");
         tr_server_drain(daemon->server);
         tr_supervisor_stop(daemon->supervisor);
-        tr_drain_start(daemon->drain, daemon->options.settings->grace_ms * TR_NS_PER_MS);
+        tr_drain_start(daemon->drain, daemon->settings->grace_ms * TR_NS_PER_MS);
 }
 
 static void on_drained(void *userdata) {
@@ -66,17 +73,84 @@ static void on_shutdown(void *userdata) {
                 daemon_drain(daemon);
 }
 
+/* Reloading */
+
+static int daemon_apply_access(struct tr_daemon *daemon, const struct tr_settings *settings);
+static struct tr_server_limits server_limits(const struct tr_settings_limits *limits);
+
+/* The first of two failures; takes both. */
+static struct tr_failure *first_of(struct tr_failure *take_one, struct tr_failure *take_other) {
+        if (take_one)
+                tr_failure_unref(take_other);
+        return take_one ? take_one : take_other;
+}
+
+/* Applies all of it, as far as it can be: what could not be was logged, and the first such thing is the answer. */
+static struct tr_failure *daemon_apply(struct tr_daemon *daemon, const struct tr_settings *settings) {
+        const struct tr_server_limits limits = server_limits(&settings->limits);
+        struct tr_failure *failure = NULL;
+
+        tr_reload_log_unapplied(daemon->options.settings, settings);
+        tr_log_set_level((enum tr_log_level)settings->log_level);
+        tr_log_set_format((enum tr_log_format)settings->log_format);
+        tr_process_prepare_server(settings->limits.connections, settings->limits.actors);
+        tr_host_set_limits(&daemon->host, settings);
+        tr_server_set_limits(daemon->server, &limits);
+        if (daemon_apply_access(daemon, settings) < 0 || tr_supervisor_reload(daemon->supervisor, &settings->actors) < 0)
+                failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the new configuration");
+        return first_of(failure, tr_pools_set(daemon->pools, &settings->pools));
+}
+
+static void notify_reloading(const struct tr_daemon *daemon) {
+        char state[64];
+
+        /* before it is ready, it is not ready again either */
+        if (daemon->awaited > 0)
+                return;
+        snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+                 (unsigned long long)(tr_clock_ns() / TR_NS_PER_US));
+        tr_systemd_notify(daemon->options.systemd, state);
+}
+
+static struct tr_failure *daemon_reload(struct tr_daemon *daemon) {
+        struct tr_settings *settings = NULL;
+        struct tr_failure *failure;
+
+        if (daemon->draining)
+                return tr_failure_new(TR_CODE_SHUTTING_DOWN, "the daemon is shutting down");
+        notify_reloading(daemon);
+        failure = tr_reload_read(daemon->options.config, daemon->options.scope, &settings);
+        if (!failure) {
+                failure = daemon_apply(daemon, settings);
+                tr_settings_free(daemon->reloaded);
+                daemon->settings = daemon->reloaded = settings;
+        }
+        if (failure)
+                tr_log(TR_LOG_ERROR, "reload: %s: %s", tr_code_text(failure->code), failure->message);
+        else
+                tr_log(TR_LOG_INFO, "reloaded");
+        if (daemon->awaited == 0)
+                tr_systemd_notify(daemon->options.systemd, "READY=1");
+        return failure;
+}
+
+static struct tr_failure *on_reload(void *userdata) {
+        return daemon_reload(userdata);
+}
+
 static void on_signal(void *userdata, int signal) {
         if (signal == SIGHUP)
-                tr_log(TR_LOG_WARNING,
-                       "reloading is not supported in this version: restart to read the configuration again");
+                tr_failure_unref(daemon_reload(userdata));
         else
                 daemon_drain(userdata);
 }
 
+/* The supervisor. */
 static void on_ready(void *userdata) {
         struct tr_daemon *daemon = userdata;
 
+        if (--daemon->awaited > 0 || daemon->draining)
+                return;
         tr_log(TR_LOG_INFO, "ready");
         tr_systemd_notify(daemon->options.systemd, "READY=1");
 }
@@ -132,16 +206,17 @@ static int daemon_create_server(struct tr_daemon *daemon) {
                 .feed = daemon->host.feed,
                 .limits = server_limits(&daemon->options.settings->limits),
                 .shutdown = on_shutdown,
+                .reload = on_reload,
                 .userdata = daemon,
         };
 
         return tr_error_fold(tr_server_new(&options, &daemon->server));
 }
 
-static int daemon_apply_access(struct tr_daemon *daemon) {
+static int daemon_apply_access(struct tr_daemon *daemon, const struct tr_settings *settings) {
         struct tr_problems notes = { 0 };
         struct tr_access access;
-        int r = tr_access_resolve(daemon->options.settings, &notes, &access);
+        int r = tr_access_resolve(settings, &notes, &access);
 
         if (r == 0)
                 tr_server_set_access(daemon->server, &access);
@@ -193,9 +268,11 @@ static int daemon_create(struct tr_daemon *daemon) {
         if (r == 0)
                 r = daemon_create_server(daemon);
         if (r == 0)
-                r = daemon_apply_access(daemon);
+                r = daemon_apply_access(daemon, daemon->settings);
         if (r == 0)
                 r = daemon_create_supervisor(daemon);
+        if (r == 0)
+                r = tr_pools_new(daemon->host.system, &daemon->host.script, &daemon->pools);
         if (r == 0)
                 r = tr_drain_new(daemon->host.loop, daemon->host.system, on_drained, daemon, &daemon->drain);
         return tr_error_fold(r);
@@ -208,6 +285,8 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
         if (!daemon)
                 return tr_error_origin(-ENOMEM);
         daemon->options = *options;
+        daemon->settings = options->settings;
+        daemon->awaited = 1;
         daemon->watchdog.fire = on_watchdog;
         r = daemon_create(daemon);
         if (r == 0)
@@ -222,7 +301,7 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
 
 int tr_daemon_run(struct tr_daemon *daemon) {
         watchdog_feed(daemon);
-        tr_pools_start(daemon->host.system, &daemon->options.settings->pools);
+        tr_failure_unref(tr_pools_set(daemon->pools, &daemon->settings->pools));
         tr_supervisor_start(daemon->supervisor);
         return tr_error_fold(tr_loop_run(daemon->host.loop));
 }
@@ -233,10 +312,12 @@ void tr_daemon_free(struct tr_daemon *daemon) {
         if (daemon->host.system)
                 tr_system_clear_timer(daemon->host.system, &daemon->watchdog);
         tr_drain_free(daemon->drain);
+        tr_pools_free(daemon->pools);
         tr_supervisor_free(daemon->supervisor);
         tr_server_free(daemon->server);
         tr_signals_free(daemon->signals);
         tr_host_deinit(&daemon->host);
+        tr_settings_free(daemon->reloaded);
         /* a stuck actor may come back to the host, which is in it */
         if (!daemon->host.system)
                 free(daemon);

@@ -11,6 +11,8 @@ struct tr_systemd;
 /* The daemon: a host of actors behind a socket, under a service manager or not. Main thread, which is the loop's. */
 struct tr_daemon_options {
         const struct tr_settings *settings;
+        const char *config; /* that they were read from, and are on a reload; NULL: the scope's own */
+        enum tr_settings_scope scope;
         const struct tr_systemd *systemd; /* what was passed, and who is told */
         const char *socket_path;          /* of an own socket; NULL: the settings' */
         char *const *path;                /* Lua directories before the settings' path; NULL-terminated */

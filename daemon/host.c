@@ -183,6 +183,12 @@ void tr_host_deinit(struct tr_host *host) {
         *host = (struct tr_host){ 0 };
 }
 
+void tr_host_set_limits(struct tr_host *host, const struct tr_settings *settings) {
+        const struct tr_system_limits limits = system_limits(&settings->limits, settings->grace_ms * TR_NS_PER_MS);
+
+        tr_system_set_limits(host->system, &limits);
+}
+
 unsigned int tr_host_allow(uint64_t allow) {
         return (allow & 1 << TR_SETTINGS_ALLOW_FILES ? TR_ALLOW_FILES : 0) |
                (allow & 1 << TR_SETTINGS_ALLOW_COMMANDS ? TR_ALLOW_COMMANDS : 0) |

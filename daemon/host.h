@@ -39,6 +39,9 @@ TR_MUST_CHECK int tr_host_init(struct tr_host *host, const struct tr_host_option
  * process has to end. Half-built and empty are fine. */
 void tr_host_deinit(struct tr_host *host);
 
+/* Other limits from now on. */
+void tr_host_set_limits(struct tr_host *host, const struct tr_settings *settings);
+
 /* A configuration's `allow` as the script layer has it. */
 unsigned int tr_host_allow(uint64_t allow);
 

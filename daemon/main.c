@@ -97,6 +97,8 @@ static int check(void) {
 static int serve_under(const struct tr_systemd *systemd) {
         const struct tr_daemon_options daemon_options = {
                 .settings = settings,
+                .config = options.config,
+                .scope = scope(),
                 .systemd = systemd,
                 .socket_path = options.socket,
                 .path = options.path,

@@ -22,10 +22,16 @@ struct tr_supervisor_options {
         void *userdata;
 };
 
-/* 0 or a negative errno. What the options point to outlives it. */
+/* 0 or a negative errno. What the options point to outlives it, but for the actors, which are copied. */
 TR_MUST_CHECK int tr_supervisor_new(const struct tr_supervisor_options *options, struct tr_supervisor **ret_supervisor);
 /* Starts all of them. Where there is none, ready is called at once. */
 void tr_supervisor_start(struct tr_supervisor *supervisor);
+/*
+ * Other actors are configured from now on. What has not changed goes on; what is gone is stopped, orderly within the grace; what
+ * has changed (it has the same published name, else the same label, else is of the same actor) is stopped, and started by its new
+ * settings. 0, or -ENOMEM with nothing changed.
+ */
+TR_MUST_CHECK int tr_supervisor_reload(struct tr_supervisor *supervisor, const struct tr_settings_actors *actors);
 /* Nothing is started again from now on. The actors themselves are stopped by whoever ends their session. */
 void tr_supervisor_stop(struct tr_supervisor *supervisor);
 /* Stops it and lets go of it: what is owed to it by actors that still run is dropped. NULL is fine. */

@@ -70,6 +70,7 @@ extern const struct tr_command tr_cmd_ping;
 extern const struct tr_command tr_cmd_pool;
 extern const struct tr_command tr_cmd_publish;
 extern const struct tr_command tr_cmd_send;
+extern const struct tr_command tr_cmd_reload;
 extern const struct tr_command tr_cmd_shutdown;
 extern const struct tr_command tr_cmd_spawn;
 extern const struct tr_command tr_cmd_stop;

@@ -110,11 +110,14 @@ static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_o
 }
 
 /* Registered, with its name, in its session. NULL, or why not. */
-static struct tr_failure *pool_introduce(struct tr_pool *pool, struct tr_session *session, const char *name,
-                                         struct tr_target **ret_holder) {
+static struct tr_failure *pool_introduce(struct tr_pool *pool, struct tr_session *session,
+                                         const struct tr_pool_options *options, struct tr_target **ret_holder) {
         struct tr_registry *registry = &pool->target.system->registry;
+        const char *name = options->publish ? options->publish : options->name;
         int r = tr_registry_add(registry, &pool->target);
-        if (r == 0)
+        if (r == 0 && options->replaces)
+                r = tr_registry_move(registry, name, strlen(name), options->replaces, &pool->target);
+        else if (r == 0)
                 r = tr_registry_publish(registry, name, strlen(name), &pool->target, NULL, ret_holder);
         if (r == TR_REGISTRY_TAKEN)
                 return tr_failure_new(TR_CODE_TAKEN, "the name %s is published already", name);
@@ -132,8 +135,7 @@ struct tr_failure *tr_pool_start(struct tr_system *system, struct tr_session *se
                 return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
         }
         struct tr_target *target = tr_target_ref(&pool->target);
-        struct tr_failure *failure =
-                pool_introduce(pool, session, options->publish ? options->publish : options->name, ret_holder);
+        struct tr_failure *failure = pool_introduce(pool, session, options, ret_holder);
         if (failure) {
                 /* Whoever found the name meanwhile finds it ended. */
                 tr_message_unref(take_start);

@@ -66,6 +66,7 @@ struct tr_pool_options {
         uint64_t backoff_max_ns;
         uint64_t backoff_reset_ns;
         bool persistent; /* it goes on trying where all first starts fail */
+        struct tr_target *replaces; /* a target whose name it takes in one step; NULL: the name is free */
 };
 
 /* Whether its longest pause is no shorter than its shortest, the defaults filled in. */
@@ -83,6 +84,8 @@ struct tr_slot {
         uint32_t number;      /* immutable; from 1 */
         enum tr_slot_state state;
         uint32_t incarnation;    /* how many workers were in it */
+        bool renew;              /* its worker is to be replaced */
+        bool renewing;           /* its worker was told to stop, and no other runs yet */
         struct tr_actor *worker; /* strong */
         struct tr_backoff backoff;
         uint64_t began_ns;
@@ -146,6 +149,13 @@ struct tr_pool {
  */
 struct tr_failure *tr_pool_start(struct tr_system *system, struct tr_session *session, const struct tr_pool_options *options,
                                  struct tr_message *take_start, struct tr_target **ret_target, struct tr_target **ret_holder);
+
+/*
+ * Replaces the workers that there are by new ones, one after the other: each is told to stop, and killed where it has not within the
+ * system's grace, and the next one is when its replacement runs. Meanwhile what comes goes to the others, or waits. Any thread, no lock
+ * held.
+ */
+void tr_pool_renew(struct tr_pool *pool);
 
 extern const struct tr_target_ops tr_pool_target_ops;
 

@@ -141,6 +141,8 @@ void tr_slot_enter(struct tr_slot *slot, struct tr_actor *worker) {
         atomic_store_explicit(&slot->in_progress, 0, memory_order_relaxed);
 }
 
+static void renew_next(struct tr_pool *pool);
+
 void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
         static const uint8_t nil = 0xc0;
         struct tr_pool *pool = slot->pool;
@@ -150,6 +152,7 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
                 return;
         }
         slot->state = TR_SLOT_RUNNING;
+        slot->renewing = false;
         slot->due_ns = TR_NEVER;
         bool first = !pool->has_started, again = slot->incarnation > 1;
         pool->has_started = true;
@@ -172,6 +175,43 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
         tr_message_unref(start);
         if (stop)
                 worker->target.ops->stop(&worker->target, reason, TR_NEVER);
+        renew_next(pool);
+}
+
+/* Renewal */
+
+/* The first slot whose worker is to be replaced now, with a reference to that; NULL: there is none, or one is being replaced. */
+static struct tr_target *take_next_locked(struct tr_pool *pool) TR_REQUIRES(pool->lock) {
+        struct tr_slot *found = NULL;
+        for (uint32_t i = 0; i < pool->workers; i++) {
+                struct tr_slot *slot = &pool->slots[i];
+                if (slot->renewing)
+                        return NULL;
+                if (!found && slot->renew && slot->state == TR_SLOT_RUNNING)
+                        found = slot;
+        }
+        if (!found || pool->stopping)
+                return NULL;
+        found->renew = false;
+        found->renewing = true;
+        return tr_target_ref(&found->worker->target);
+}
+
+static void renew_next(struct tr_pool *pool) {
+        tr_lock_acquire(&pool->lock);
+        struct tr_target *worker = take_next_locked(pool);
+        tr_lock_release(&pool->lock);
+        if (worker)
+                worker->ops->stop(worker, TR_STOP_ASKED, pool->target.system->limits.grace_ns);
+        tr_target_unref(worker);
+}
+
+void tr_pool_renew(struct tr_pool *pool) {
+        tr_lock_acquire(&pool->lock);
+        for (uint32_t i = 0; i < pool->workers; i++)
+                pool->slots[i].renew = pool->slots[i].state != TR_SLOT_VACANT && !pool->slots[i].renewing;
+        tr_lock_release(&pool->lock);
+        renew_next(pool);
 }
 
 /* Leaving */
@@ -233,8 +273,11 @@ static bool slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_fail
                 tr_lock_release(&pool->lock);
                 return false;
         }
+        /* it was told to, so that another may come: at once */
+        bool renewed = slot->renewing && slot->state == TR_SLOT_RUNNING;
         pool->running -= slot->state == TR_SLOT_RUNNING;
         slot->state = TR_SLOT_VACANT;
+        slot->renew = false;
         struct tr_actor *worker = slot->worker;
         slot->worker = NULL;
         tr_list_unlink(&slot->free_link);
@@ -243,7 +286,7 @@ static bool slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_fail
         bool comes_back = !pool->stopping || (!pool->workers_stopped && pool->queue_count > 0);
         if (comes_back) {
                 was_given_up = slot->backoff.slowed;
-                pause_ns = slot_pause_ns(slot, failure);
+                pause_ns = renewed ? 0 : slot_pause_ns(slot, failure);
                 given_up = slot->backoff.slowed && !was_given_up;
                 slot->due_ns = tr_clock_deadline_ns(pause_ns);
         }

@@ -253,6 +253,22 @@ int tr_registry_publish(struct tr_registry *registry, const char *name, size_t l
         return r < 0 ? tr_error_origin(r) : r;
 }
 
+int tr_registry_move(struct tr_registry *registry, const char *name, size_t len, struct tr_target *from,
+                     struct tr_target *to) {
+        tr_lock_acquire(&registry->lock);
+        struct tr_published *held = registry_name_locked(registry, name, len);
+        bool moves = held && held->leads && !held->keeper && held->target == from && !to->withdrawn;
+        if (moves) {
+                struct tr_published **at = &from->published;
+                while (*at != held)
+                        at = &(*at)->next_of_target;
+                *at = held->next_of_target;
+                published_lead_locked(held, to);
+        }
+        tr_lock_release(&registry->lock);
+        return moves ? 0 : tr_registry_publish(registry, name, len, to, NULL, NULL);
+}
+
 int tr_registry_keep(struct tr_registry *registry, const char *name, size_t len, struct tr_keeper *keeper) {
         struct tr_published *published = published_new(name, len);
         if (!published)

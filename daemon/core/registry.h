@@ -61,6 +61,9 @@ struct tr_target *tr_registry_find_name(struct tr_registry *registry, const char
  * is its own and leads to nobody who runs. */
 TR_MUST_CHECK int tr_registry_publish(struct tr_registry *registry, const char *name, size_t len, struct tr_target *target,
                                       struct tr_keeper *keeper, struct tr_target **ret_holder);
+/* The name leads to `to` from now on, in one step where it is `from`'s own; else as tr_registry_publish() without a keeper. */
+TR_MUST_CHECK int tr_registry_move(struct tr_registry *registry, const char *name, size_t len, struct tr_target *from,
+                                   struct tr_target *to);
 /* The name is the keeper's from now on, though it leads nowhere yet. 0, also where it was its own before; TR_REGISTRY_TAKEN; or -ENOMEM. */
 TR_MUST_CHECK int tr_registry_keep(struct tr_registry *registry, const char *name, size_t len, struct tr_keeper *keeper);
 /* One name is free again, whatever it leads to; nothing where it is not the keeper's. */

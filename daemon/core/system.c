@@ -129,6 +129,21 @@ static struct tr_system_user *system_user_locked(struct tr_system *system, uint3
         return &users[system->users_count++];
 }
 
+void tr_system_set_limits(struct tr_system *system, const struct tr_system_limits *limits) {
+        struct tr_system_limits *own = &system->limits;
+        own->actors = limits->actors;
+        own->actors_per_user = limits->actors_per_user;
+        own->heap_bytes = limits->heap_bytes;
+        own->heap_max_bytes = limits->heap_max_bytes;
+        own->mailbox = limits->mailbox;
+        own->mailbox_bytes = limits->mailbox_bytes;
+        own->async = limits->async;
+        own->queue = limits->queue;
+        own->memory_bytes = limits->memory_bytes;
+        own->slow_ns = limits->slow_ns;
+        own->grace_ns = limits->grace_ns;
+}
+
 struct tr_failure *tr_system_reserve_actor(struct tr_system *system, uint32_t uid) {
         enum { ROOM, CLOSED, FULL, USER_FULL, NO_MEMORY } verdict = ROOM;
         const struct tr_system_limits *limits = &system->limits;

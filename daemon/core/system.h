@@ -29,19 +29,19 @@ struct tr_message;
 /* How many ended targets are remembered while nobody holds their handle. */
 #define TR_SYSTEM_ENDED_KEPT 4096
 
-/* What the configuration's `limits` say to core. */
+/* What the configuration's `limits` say to core. Any thread reads them while the loop thread changes them, one by one. */
 struct tr_system_limits {
-        uint32_t actors;
-        uint32_t actors_per_user;
-        uint64_t heap_bytes;
-        uint64_t heap_max_bytes;
-        uint32_t mailbox;
-        uint64_t mailbox_bytes;
-        uint32_t async;
-        uint32_t queue; /* of a pool */
-        uint64_t memory_bytes; /* of all heaps together; 0: no bound */
-        uint64_t slow_ns; /* a handler that runs longer is reported; 0: never */
-        uint64_t grace_ns;
+        _Atomic uint32_t actors;
+        _Atomic uint32_t actors_per_user;
+        _Atomic uint64_t heap_bytes;
+        _Atomic uint64_t heap_max_bytes;
+        _Atomic uint32_t mailbox;
+        _Atomic uint64_t mailbox_bytes;
+        _Atomic uint32_t async;
+        _Atomic uint32_t queue; /* of a pool */
+        _Atomic uint64_t memory_bytes; /* of all heaps together; 0: no bound */
+        _Atomic uint64_t slow_ns; /* a handler that runs longer is reported; 0: never */
+        _Atomic uint64_t grace_ns;
 };
 
 enum tr_event {
@@ -117,7 +117,7 @@ struct tr_system {
         const struct tr_behaviour *behaviour;
         void *behaviour_shared; /* the behaviour's own: paths, permissions */
         struct tr_system_hooks hooks;
-        struct tr_system_limits limits; /* written by the loop thread before the first spawn, and on reload: read relaxed */
+        struct tr_system_limits limits;
         uint32_t own_uid; /* the daemon's user: as root, exempt from limits per user */
 
         struct tr_lock session_lock;
@@ -155,6 +155,9 @@ TR_MUST_CHECK int tr_system_new(const struct tr_system_limits *limits, const str
 /* Waits for the threads of actors that have ended. With stuck ones left nothing is freed, since they may still come back to
  * it: answers how many, and the process has to end without it. All sessions are ended and all targets dropped before. */
 uint32_t tr_system_free(struct tr_system *system);
+
+/* For a reload: applies to what comes from now on. */
+void tr_system_set_limits(struct tr_system *system, const struct tr_system_limits *limits);
 
 /* Room for one more actor of a user: NULL, or why not (limit, no-memory, shutting-down), the caller's reference. */
 struct tr_failure *tr_system_reserve_actor(struct tr_system *system, uint32_t uid);

@@ -39,6 +39,7 @@ struct tr_failure *tr_method_list(struct tr_request *request);
 struct tr_failure *tr_method_ping(struct tr_request *request);
 struct tr_failure *tr_method_pool(struct tr_request *request);
 struct tr_failure *tr_method_publish(struct tr_request *request);
+struct tr_failure *tr_method_reload(struct tr_request *request);
 struct tr_failure *tr_method_send(struct tr_request *request);
 struct tr_failure *tr_method_shutdown(struct tr_request *request);
 struct tr_failure *tr_method_spawn(struct tr_request *request);

@@ -33,6 +33,7 @@ int tr_server_new(const struct tr_server_options *options, struct tr_server **re
         server->feed = options->feed;
         server->limits = options->limits;
         server->shutdown = options->shutdown;
+        server->reload = options->reload;
         server->userdata = options->userdata;
         tr_list_init(&server->listeners);
         tr_list_init(&server->connections);

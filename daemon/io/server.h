@@ -9,6 +9,7 @@
 #include "daemon/base/error.h"
 
 struct tr_access;
+struct tr_failure;
 struct tr_feed;
 struct tr_loop;
 struct tr_server;
@@ -38,6 +39,8 @@ struct tr_server_options {
         struct tr_server_limits limits;
         /* The method `shutdown` was called by somebody who may. Loop thread. */
         void (*shutdown)(void *userdata);
+        /* The method `reload` was: NULL, or why it was not done, the caller's. */
+        struct tr_failure *(*reload)(void *userdata);
         void *userdata;
 };
 

@@ -29,6 +29,7 @@ struct tr_server {
         struct tr_server_limits limits;
         struct tr_access access;
         void (*shutdown)(void *userdata);
+        struct tr_failure *(*reload)(void *userdata);
         void *userdata;
 
         struct tr_list listeners;

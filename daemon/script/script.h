@@ -36,4 +36,11 @@ struct tr_script {
 
 extern const struct tr_behaviour tr_script_behaviour;
 
+/* Hexadecimal digits of a module's hash, as `info` has them, and a NUL. */
+#define TR_MODULE_HASH_SIZE 33
+
+/* The hash of the file that the module of an actor ("module" or "module:Name") would be loaded from now; "" where there is none that
+ * may be loaded. Any thread. */
+void tr_script_module_hash(const struct tr_script *script, const char *actor, char ret_hash[TR_MODULE_HASH_SIZE]);
+
 #endif

@@ -227,3 +227,21 @@ int tr_source_load_text(lua_State *L, const char *text, size_t len, const char *
                 tr_chunks_keep(&compiled, L, digest, chunk_name);
         return status;
 }
+
+bool tr_source_hash(int fd, char ret_hash[TR_SOURCE_HASH_SIZE]) {
+        uint8_t bytes[8192], digest[SHA256_DIGEST_SIZE];
+        struct sha256_ctx hash;
+        ssize_t n;
+
+        sha256_init(&hash);
+        do {
+                n = read(fd, bytes, sizeof(bytes));
+                if (n > 0)
+                        sha256_update(&hash, (size_t)n, bytes);
+        } while (n > 0 || (n < 0 && errno == EINTR));
+        if (n < 0)
+                return false;
+        sha256_digest(&hash, sizeof(digest), digest);
+        write_hash(digest, ret_hash);
+        return true;
+}

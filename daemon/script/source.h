@@ -3,6 +3,7 @@
 #define TR_SCRIPT_SOURCE_H
 
 #include <lua.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -21,6 +22,9 @@ enum tr_source tr_source_open(const char *path, size_t root_len, int *ret_fd, in
 
 /* Hexadecimal digits of a hash, and a NUL. */
 #define TR_SOURCE_HASH_SIZE 33
+
+/* The hash of an open file's bytes. False, and nothing was written, where it cannot be read to its end. */
+bool tr_source_hash(int fd, char ret_hash[TR_SOURCE_HASH_SIZE]);
 
 /* Pushes the compiled chunk of an open file, or the error. Lua's status; ret_hash is the hash of the file's bytes.
  * Where it could not be read to its end, *ret_errno says why, and neither a chunk nor a hash is to be counted on.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lists of a configuration whose elements are more than their table says. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,30 +9,101 @@
 #include "daemon/settings/settings.h"
 #include "proto/name.h"
 
-static void actor_deinit(struct tr_settings_actor *actor) {
+void tr_settings_actor_deinit(struct tr_settings_actor *actor) {
         free(actor->actor);
         free(actor->name);
         free(actor->publish);
         free(actor->args.data);
+        *actor = (struct tr_settings_actor){ 0 };
+}
+
+static bool copy_text(const char *text, char **ret_copy) {
+        *ret_copy = text ? strdup(text) : NULL;
+        return *ret_copy || !text;
+}
+
+static bool copy_args(const struct tr_settings_args *args, struct tr_settings_args *ret_copy) {
+        *ret_copy = *args;
+        ret_copy->data = args->bytes ? malloc(args->bytes) : NULL;
+        if (ret_copy->data)
+                memcpy(ret_copy->data, args->data, args->bytes);
+        return ret_copy->data || !args->bytes;
+}
+
+int tr_settings_actor_copy(const struct tr_settings_actor *actor, struct tr_settings_actor *ret_copy) {
+        struct tr_settings_actor copy = *actor;
+        bool whole = copy_text(actor->actor, &copy.actor);
+
+        whole &= copy_text(actor->name, &copy.name);
+        whole &= copy_text(actor->publish, &copy.publish);
+        whole &= copy_args(&actor->args, &copy.args);
+        if (!whole) {
+                tr_settings_actor_deinit(&copy);
+                return tr_error_origin(-ENOMEM);
+        }
+        *ret_copy = copy;
+        return 0;
+}
+
+static bool same_text(const char *one, const char *other) {
+        return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+static bool same_args(const struct tr_settings_args *one, const struct tr_settings_args *other) {
+        return one->count == other->count && one->bytes == other->bytes &&
+               (one->bytes == 0 || memcmp(one->data, other->data, one->bytes) == 0);
+}
+
+bool tr_settings_actor_equals(const struct tr_settings_actor *one, const struct tr_settings_actor *other) {
+        return same_text(one->actor, other->actor) && same_text(one->name, other->name) &&
+               same_text(one->publish, other->publish) && same_args(&one->args, &other->args) &&
+               one->heap_bytes == other->heap_bytes && one->mailbox == other->mailbox &&
+               one->mailbox_bytes == other->mailbox_bytes && one->async == other->async && one->restart == other->restart;
 }
 
 void tr_settings_actors_deinit(struct tr_settings_actors *actors) {
         for (size_t i = 0; i < actors->count; i++)
-                actor_deinit(&actors->list[i]);
+                tr_settings_actor_deinit(&actors->list[i]);
         free(actors->list);
         *actors = (struct tr_settings_actors){ 0 };
 }
 
-static void pool_deinit(struct tr_settings_pool *pool) {
+void tr_settings_pool_deinit(struct tr_settings_pool *pool) {
         free(pool->name);
         free(pool->actor);
         free(pool->publish);
         free(pool->args.data);
+        *pool = (struct tr_settings_pool){ 0 };
+}
+
+int tr_settings_pool_copy(const struct tr_settings_pool *pool, struct tr_settings_pool *ret_copy) {
+        struct tr_settings_pool copy = *pool;
+        bool whole = copy_text(pool->name, &copy.name);
+
+        whole &= copy_text(pool->actor, &copy.actor);
+        whole &= copy_text(pool->publish, &copy.publish);
+        whole &= copy_args(&pool->args, &copy.args);
+        if (!whole) {
+                tr_settings_pool_deinit(&copy);
+                return tr_error_origin(-ENOMEM);
+        }
+        *ret_copy = copy;
+        return 0;
+}
+
+bool tr_settings_pool_equals(const struct tr_settings_pool *one, const struct tr_settings_pool *other) {
+        return same_text(one->name, other->name) && same_text(one->actor, other->actor) &&
+               same_text(one->publish, other->publish) && same_args(&one->args, &other->args) &&
+               one->workers == other->workers && one->routing == other->routing && one->queue == other->queue &&
+               one->heap_bytes == other->heap_bytes && one->mailbox == other->mailbox &&
+               one->mailbox_bytes == other->mailbox_bytes && one->async == other->async &&
+               one->backoff_min_ms == other->backoff_min_ms && one->backoff_max_ms == other->backoff_max_ms &&
+               one->backoff_reset_ms == other->backoff_reset_ms;
 }
 
 void tr_settings_pools_deinit(struct tr_settings_pools *pools) {
         for (size_t i = 0; i < pools->count; i++)
-                pool_deinit(&pools->list[i]);
+                tr_settings_pool_deinit(&pools->list[i]);
         free(pools->list);
         *pools = (struct tr_settings_pools){ 0 };
 }

@@ -52,6 +52,11 @@ struct tr_settings_actor {
         int line; /* where it stands in the file, for the log */
 };
 
+/* 0 or -ENOMEM, with *ret_copy untouched; deinit is fine on an empty one. The line does not count as what it is. */
+TR_MUST_CHECK int tr_settings_actor_copy(const struct tr_settings_actor *actor, struct tr_settings_actor *ret_copy);
+bool tr_settings_actor_equals(const struct tr_settings_actor *one, const struct tr_settings_actor *other);
+void tr_settings_actor_deinit(struct tr_settings_actor *actor);
+
 struct tr_settings_actors {
         struct tr_settings_actor *list;
         size_t count;
@@ -75,6 +80,11 @@ struct tr_settings_pool {
         uint64_t backoff_reset_ms;
         int line;
 };
+
+/* As those of an actor. */
+TR_MUST_CHECK int tr_settings_pool_copy(const struct tr_settings_pool *pool, struct tr_settings_pool *ret_copy);
+bool tr_settings_pool_equals(const struct tr_settings_pool *one, const struct tr_settings_pool *other);
+void tr_settings_pool_deinit(struct tr_settings_pool *pool);
 
 struct tr_settings_pools {
         struct tr_settings_pool *list;

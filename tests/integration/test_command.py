@@ -99,6 +99,7 @@ class Sent(unittest.TestCase):
                 (["stop", "--within", "2s", HANDLE_TEXT], ["stop", [HANDLE_TEXT, {"within": 2000}]]),
                 (["publish", "n", "x"], ["publish", ["n", "x"]]),
                 (["unpublish", "n"], ["unpublish", ["n"]]),
+                (["reload"], ["reload", []]),
                 (["shutdown"], ["shutdown", []])]:
             sent, out = self.sent(*words)
             self.assertEqual(sent, expected)

@@ -89,13 +89,16 @@ class Shutdown(unittest.TestCase):
                 daemon.wait_for("STOPPING=1")
                 self.assertEqual(daemon.wait(), 0)
 
-    def test_a_reload_is_refused_and_changes_nothing(self):
+    def test_nothing_is_reloaded_any_more(self):
         with self.daemon() as daemon, harness.Client(daemon.socket) as client:
             slow = client.request("spawn", "slow", [])
-            daemon.process.send_signal(signal.SIGHUP)
-            while "reloading is not supported in this version" not in daemon.log():
-                self.assertEqual(client.request("ping"), "pong")
-            self.assertEqual(client.request("ask", slow, "later", [1]), "late")
+            client.start("ask", slow, "later", [60000])
+            client.request("shutdown")
+            with self.assertRaises(harness.Error) as raised:
+                client.request("reload")
+            self.assertEqual(raised.exception.code, "shutting-down")
+            daemon.process.send_signal(signal.SIGINT)
+            self.assertEqual(daemon.wait(), 0)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,42 @@ START_TEST(a_name_of_its_own_goes_with_the_target) {
 }
 END_TEST
 
+static int move(const char *name, struct tr_target *from, struct tr_target *to) {
+        return tr_registry_move(registry, name, strlen(name), from, to);
+}
+
+START_TEST(a_name_is_moved_from_who_has_it) {
+        struct tr_target *first, *second;
+
+        set_up();
+        first = spawn();
+        second = spawn();
+        ck_assert_int_eq(publish("gate", first, NULL), 0);
+        ck_assert_int_eq(publish("door", first, NULL), 0);
+        ck_assert_int_eq(publish("wall", second, NULL), 0);
+        ck_assert_int_eq(move("door", first, second), 0);
+        ck_assert_ptr_eq(find("door"), second);
+        ck_assert_ptr_eq(find("gate"), first);
+        /* what is not the one's is not taken, and what is nobody's is published */
+        ck_assert_int_eq(move("wall", first, first), TR_REGISTRY_TAKEN);
+        ck_assert_int_eq(move("roof", first, second), 0);
+        ck_assert_ptr_eq(find("roof"), second);
+        ck_assert_int_eq(keep("kept", &keeper), 0);
+        ck_assert_int_eq(publish("kept", first, &keeper), 0);
+        ck_assert_int_eq(move("kept", first, second), TR_REGISTRY_TAKEN);
+        /* each goes with whom it leads to now */
+        end(first);
+        ck_assert(!is_held("gate") && is_held("door") && is_held("wall"));
+        end(second);
+        ck_assert(!is_held("door") && !is_held("wall") && !is_held("roof"));
+        ck_assert_int_eq(move("door", first, second), TR_REGISTRY_ENDED);
+        tr_registry_release(registry, &keeper);
+        tr_target_unref(first);
+        tr_target_unref(second);
+        tear_down();
+}
+END_TEST
+
 START_TEST(a_kept_name_moves_in_one_step) {
         struct tr_target *first, *second, *stranger, *holder = NULL;
 
@@ -252,7 +288,7 @@ START_TEST(names_without_memory) {
 }
 END_TEST
 
-suite_main("registry", a_name_of_its_own_goes_with_the_target, a_kept_name_moves_in_one_step,
+suite_main("registry", a_name_of_its_own_goes_with_the_target, a_name_is_moved_from_who_has_it, a_kept_name_moves_in_one_step,
            a_kept_name_outlives_what_it_led_to, a_name_can_be_kept_before_it_leads_anywhere, who_ends_keeps_nothing,
            a_start_without_one_of_its_names_keeps_none, anybody_who_may_unpublish_frees_a_kept_name,
            names_without_memory);

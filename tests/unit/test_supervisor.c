@@ -377,7 +377,115 @@ START_TEST(nothing_comes_back_after_the_stop) {
 }
 END_TEST
 
+static void reload(void) {
+        ck_assert_int_eq(tr_supervisor_reload(supervisor, &actors), 0);
+}
+
+static bool is_held(const char *name) {
+        return tr_registry_is_held(&system_->registry, name, strlen(name));
+}
+
+START_TEST(a_reload_applies_the_difference) {
+        struct tr_target *kept, *changed, *again;
+
+        set_up();
+        configure("counter", "kept", TR_RESTART_ON_FAULT);
+        configure("other", "changed", TR_RESTART_ON_FAULT);
+        start();
+        run_until_ready();
+        kept = find("kept");
+        changed = find("changed");
+        reload();
+        run_once();
+        again = find("changed");
+        ck_assert_ptr_eq(again, changed);
+        tr_target_unref(again);
+
+        entries[1].mailbox = 7;
+        configure("third", "added", TR_RESTART_ON_FAULT);
+        reload();
+        ck_assert(is_held("added"));
+        run_until_line();
+        ck_assert_str_eq(line, "other: configured actor: it stopped; it is started by its new settings");
+        again = find("changed");
+        ck_assert_ptr_ne(again, changed);
+        ck_assert_uint_eq(((struct tr_actor *)again)->mailbox.messages_max, 7);
+        tr_target_unref(again);
+        again = find("kept");
+        ck_assert_ptr_eq(again, kept);
+        tr_target_unref(again);
+
+        actors.count = 1;
+        reload();
+        run_until_line();
+        while (lines < 3)
+                run_once();
+        ck_assert(is_held("kept") && !is_held("changed") && !is_held("added"));
+        ck_assert_int_eq(readies, 1);
+        tr_target_unref(kept);
+        tr_target_unref(changed);
+        tear_down();
+}
+END_TEST
+
+START_TEST(a_reload_does_not_wait_for_a_pause) {
+        set_up();
+        configure("bad-init", "name", TR_RESTART_ON_FAULT);
+        configure("bad-init", "gone", TR_RESTART_ON_FAULT);
+        start();
+        while (lines < 2)
+                run_once();
+        entries[0].actor = (char *)"counter";
+        entries[0].publish = (char *)"name";
+        actors.count = 1;
+        has_line = false;
+        reload();
+        run_until_line();
+        ck_assert_str_eq(line, "bad-init: configured actor: it stopped; it is not configured any more");
+        ck_assert(is_held("name") && !is_held("gone"));
+        while (atomic_load(&shared.opened) < 3)
+                run_once();
+        /* nothing is left that would start */
+        atomic_fetch_add(&now_ns, 3600 * TR_NS_PER_S);
+        run_once();
+        ck_assert_int_eq(atomic_load(&shared.opened), 3);
+        tear_down();
+}
+END_TEST
+
+START_TEST(what_comes_back_before_it_has_ended_is_started_again) {
+        struct tr_target *first, *second;
+
+        set_up();
+        configure("counter", "name", TR_RESTART_NEVER);
+        start();
+        run_until_ready();
+        first = find("name");
+        actors.count = 0;
+        reload();
+        actors.count = 1;
+        reload();
+        run_until_line();
+        ck_assert_str_eq(line, "counter: configured actor: it stopped; it is started by its new settings");
+        second = find("name");
+        ck_assert_ptr_ne(second, first);
+        tr_target_unref(first);
+        tr_target_unref(second);
+
+        /* another name, and the one before it is free */
+        entries[0].publish = (char *)"other";
+        entries[0].name = (char *)"label";
+        reload();
+        run_until_line();
+        while (!is_held("other"))
+                run_once();
+        ck_assert(!is_held("name"));
+        tear_down();
+}
+END_TEST
+
 suite_main("supervisor", with_none_it_is_ready_at_once, it_is_ready_when_every_init_has_ended,
            a_failure_does_not_hold_readiness_up, pauses_double_and_nothing_starts_before_its_time,
            a_published_name_moves_along, a_long_run_is_forgiven, restart_says_who_comes_back,
-           what_cannot_be_started_is_tried_again, nothing_comes_back_after_the_stop);
+           what_cannot_be_started_is_tried_again, nothing_comes_back_after_the_stop, a_reload_applies_the_difference,
+           a_reload_does_not_wait_for_a_pause, what_comes_back_before_it_has_ended_is_started_again);
