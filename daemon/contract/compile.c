@@ -387,7 +387,7 @@ static int compile_object(struct tr_compiler *compiler, struct tr_subschema *at,
 
 int tr_compile_subschema(struct tr_compiler *compiler, const struct tr_subschema *parent, const struct tr_step *step,
                          json_t *json, const struct tr_node **ret_node) {
-        struct tr_subschema at = { json, NULL, parent->resource, step, parent->depth + 1 };
+        struct tr_subschema at = { json, NULL, parent->resource, step, parent->depth + 1, compiler->count };
         int r;
 
         if (!step)
@@ -599,7 +599,7 @@ static int compile_keywords(struct tr_compiler *compiler, const struct tr_subsch
 }
 
 static int compile_root(struct tr_compiler *compiler, const json_t *json) {
-        struct tr_subschema at = { (json_t *)json, NULL, NULL, NULL, 0 };
+        struct tr_subschema at = { (json_t *)json, NULL, NULL, NULL, 0, 0 };
         int r;
 
         compiler->count = 1;
@@ -621,6 +621,7 @@ int tr_schema_compile(const json_t *json, struct tr_schema **ret_schema, struct 
         struct tr_compiler compiler = { .problem = &problem, .steps = STEPS };
         int r;
 
+        compiler.references_end = &compiler.references;
         compiler.schema = calloc(1, sizeof(*compiler.schema));
         if (!compiler.schema)
                 return tr_error_origin(-ENOMEM);

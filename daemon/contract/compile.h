@@ -22,6 +22,7 @@ struct tr_subschema {
         struct tr_resource *resource;
         const struct tr_step *step;
         unsigned depth;
+        size_t order; /* in the schema, from the beginning */
 };
 
 /* $ref and $dynamicRef. */
@@ -44,7 +45,7 @@ struct tr_compiler {
         size_t patterns_bytes;
         uint64_t steps; /* left for putting values in order */
         struct tr_resource *resources;
-        struct tr_reference *references;
+        struct tr_reference *references, **references_end;
 };
 
 /* How the subschemas lie in the value of a keyword. */

@@ -143,9 +143,9 @@ int tr_compile_reference(struct tr_compiler *compiler, const struct tr_subschema
         reference = tr_arena_take(&compiler->arena, sizeof(*reference));
         if (!reference)
                 return tr_error_origin(-ENOMEM);
-        *reference = (struct tr_reference){ compiler->references, *at, json_string_value(json),
-                                            strcmp(keyword, "$dynamicRef") == 0 };
-        compiler->references = reference;
+        *reference = (struct tr_reference){ NULL, *at, json_string_value(json), strcmp(keyword, "$dynamicRef") == 0 };
+        *compiler->references_end = reference;
+        compiler->references_end = &reference->next;
         return 0;
 }
 
@@ -155,6 +155,12 @@ static int compare_json(const void *a, const void *b) {
         const struct tr_subschema *first = a, *second = b;
 
         return (first->json > second->json) - (first->json < second->json);
+}
+
+static int compare_order(const void *a, const void *b) {
+        const struct tr_subschema *first = a, *second = b;
+
+        return (first->order > second->order) - (first->order < second->order);
 }
 
 static const struct tr_node *node_of(const struct tr_compiler *compiler, json_t *json) {
@@ -377,6 +383,8 @@ int tr_compile_references(struct tr_compiler *compiler) {
         qsort(compiler->subschemas, compiler->subschemas_count, sizeof(*compiler->subschemas), compare_json);
         for (struct tr_reference *at = compiler->references; at && !r; at = at->next)
                 r = lead(compiler, at);
+        /* so that of all that is wrong the same is said each time */
+        qsort(compiler->subschemas, compiler->subschemas_count, sizeof(*compiler->subschemas), compare_order);
         for (size_t i = 0; i < compiler->subschemas_count && !r; i++)
                 if (compiler->subschemas[i].node->visit == UNSEEN)
                         r = measure(compiler, compiler->subschemas[i].node, 1);
