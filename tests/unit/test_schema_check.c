@@ -5,10 +5,12 @@
  */
 #include "config.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/contract/json.h"
 #include "daemon/contract/schema.h"
 #include "tests/unit/notation.h"
 #include "tests/unit/schema_fixture.h"
@@ -449,6 +451,73 @@ START_TEST(no_patterns) {
 }
 END_TEST
 
+/* One cell of a table in Markdown, without its bars, spaces and backquotes; moves *at behind it. */
+static char *take_cell(char **at) {
+        char *cell = *at + strspn(*at, "| `"), *end = strchr(*at + 1, '|');
+
+        ck_assert_ptr_nonnull(end);
+        *at = end;
+        while (end > cell && strchr(" `", end[-1]))
+                end--;
+        return strndup(cell > end ? end : cell, cell > end ? 0 : (size_t)(end - cell));
+}
+
+/* A row is schema, value, path, reason; or schema, value, and what that becomes or "refused: " and the reason. */
+static void check_row(char *row) {
+        char *schema_text = take_cell(&row), *value_text = take_cell(&row), *third = take_cell(&row), *wanted = NULL;
+        json_t *value = json_loads(value_text, JSON_DECODE_ANY, NULL);
+        struct tr_schema *schema = schema_of(schema_text);
+        struct tr_writer packed = TR_WRITER_INIT, becomes = TR_WRITER_INIT;
+
+        ck_assert_int_eq(tr_json_pack(&packed, value), 0);
+        if (row[1]) {
+                char *reason = take_cell(&row);
+
+                ck_assert_int_gt(asprintf(&wanted, "%s %s", third, reason), 0);
+                free(reason);
+        } else if (strncmp(third, "refused: `", 10) == 0) {
+                ck_assert_int_gt(asprintf(&wanted, " %s", third + 10), 0);
+        } else {
+                json_t *after = json_loads(third, JSON_DECODE_ANY, NULL);
+
+                ck_assert_int_eq(tr_json_pack(&becomes, after), 0);
+                json_decref(after);
+        }
+        expect(schema_violation_of(schema, &packed), wanted, schema_text, value_text);
+        if (becomes.len > 0)
+                ck_assert_mem_eq(packed.data, becomes.data, becomes.len);
+        json_decref(value);
+        tr_schema_unref(schema);
+        tr_writer_deinit(&packed);
+        tr_writer_deinit(&becomes);
+        free(schema_text);
+        free(value_text);
+        free(third);
+        free(wanted);
+}
+
+START_TEST(what_the_page_shows) {
+        const char *source = getenv("TROUPE_SOURCE");
+        char path[4096], *line = NULL;
+        size_t size = 0;
+        unsigned rows = 0;
+        FILE *page;
+
+        snprintf(path, sizeof(path), "%s/docs/schema.md", source ? source : TR_SRCDIR);
+        page = fopen(path, "r");
+        ck_assert_ptr_nonnull(page);
+        while (getline(&line, &size, page) > 0)
+                if (strncmp(line, "| `{", 4) == 0) {
+                        line[strcspn(line, "\n")] = '\0';
+                        check_row(line);
+                        rows++;
+                }
+        ck_assert_uint_eq(rows, 7);
+        free(line);
+        fclose(page);
+}
+END_TEST
+
 START_TEST(a_long_path_is_cut) {
         struct tr_schema *schema = schema_of("{'additionalProperties': {'additionalProperties': false}}");
         struct tr_writer value = TR_WRITER_INIT;
@@ -483,5 +552,5 @@ START_TEST(a_schema_is_counted) {
 END_TEST
 
 suite_main("schema_check", what_is_said, what_json_does_not_have, numbers_are_exact, no_finite_numbers, empty_arrays,
-           empty_arrays_of_any_width, wrong_schemas, right_schemas, patterns, no_patterns, a_long_path_is_cut,
+           empty_arrays_of_any_width, wrong_schemas, right_schemas, patterns, no_patterns, what_the_page_shows, a_long_path_is_cut,
            a_schema_is_counted);
