@@ -356,8 +356,8 @@ END_TEST
 
 START_TEST(right_schemas) {
         static const char *const examples[] = {
-                "{'$schema': 'https://json-schema.org/draft/2020-12/schema#', '$id': 'https://x.example/a', '$comment': "
-                "'c'}",
+                "{'$schema': 'https://json-schema.org/draft/2020-12/schema#', '$id': 'https://x.example/a'}",
+                "{'$comment': 'c'}",
                 "{'title': 't', 'description': 'd', 'default': {'minLenght': 1}, 'examples': [1], 'deprecated': true}",
                 "{'readOnly': true, 'writeOnly': false, 'format': 'no-such-format'}",
                 "{'contentEncoding': 'base64', 'contentMediaType': 'a/b', 'contentSchema': {'type': 'null'}}",
