@@ -132,10 +132,16 @@ const struct tr_target_ops tr_worker_target_ops = {
         .free = actor_free,
 };
 
+/* A replica gives its name up first of all, whoever stops it. */
+static void replica_stop(struct tr_target *target, enum tr_stop_reason reason, uint64_t within_ns) {
+        tr_replica_retire(((struct tr_actor *)target)->replica);
+        tr_actor_stop(target, reason, within_ns);
+}
+
 const struct tr_target_ops tr_replica_target_ops = {
         .kind = TR_TARGET_REPLICA,
         .post = actor_post,
-        .stop = tr_actor_stop,
+        .stop = replica_stop,
         .kill = tr_actor_kill,
         .info = actor_info,
         .is_busy = actor_is_busy,
