@@ -11,9 +11,11 @@
 #include "daemon/script/call.h"
 
 #include "daemon/core/cargo.h"
+#include "daemon/core/replica.h"
 #include "daemon/script/codec.h"
 #include "daemon/script/declare.h"
 #include "daemon/script/kill.h"
+#include "daemon/script/operations.h"
 #include "daemon/script/task.h"
 
 /* The part of the ceiling that must stay free when a message has been decoded. */
@@ -103,16 +105,19 @@ static int build_close(lua_State *L) {
 
 /* Nothing to run. */
 static void skip(struct tr_vm *vm, struct tr_task *task) {
-        static const uint8_t encoded_nil = 0xc0;
+        const struct tr_replica *replica = vm->actor->replica;
         struct tr_message *message = task->message;
 
+        if (message->kind != TR_MESSAGE_HANDLER) {
+                tr_task_lived(vm, task);
+                return;
+        }
         tr_task_free(vm, task);
-        if (message->kind == TR_MESSAGE_HANDLER)
-                tr_actor_refuse(vm->actor, message,
-                                tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "%s has no handler `%s`",
-                                               tr_target_actor(&vm->actor->target), tr_message_handler(message)));
-        else
-                tr_actor_resolve(vm->actor, message, &encoded_nil, sizeof(encoded_nil));
+        tr_actor_refuse(vm->actor, message,
+                        replica ? tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "a replica of %s has no handlers: it is called by its component",
+                                                 replica->manifest->name)
+                                : tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "%s has no handler `%s`",
+                                                 tr_target_actor(&vm->actor->target), tr_message_handler(message)));
 }
 
 /* It cannot be called: that is the end of a constructor, and of nothing else. */
@@ -135,16 +140,23 @@ static void decline_arguments(struct tr_vm *vm, struct tr_message *message, bool
                 decline(vm, message, failure);
 }
 
+static lua_CFunction builder_of(const struct tr_actor *actor, const struct tr_message *message) {
+        switch (message->kind) {
+        case TR_MESSAGE_INIT:
+                if (actor->replica)
+                        return tr_operations_build_init;
+                return actor->program ? build_main : build_init;
+        case TR_MESSAGE_CLOSE:
+                return actor->replica ? tr_operations_build_dispose : build_close;
+        default:
+                return actor->replica ? tr_operations_build_call : build_handler;
+        }
+}
+
 void tr_call(struct tr_vm *vm, struct tr_message *message) {
-        lua_CFunction build = build_handler;
         bool too_large = false;
         struct tr_task *task;
         int status, count;
-
-        if (message->kind == TR_MESSAGE_INIT)
-                build = vm->actor->program ? build_main : build_init;
-        else if (message->kind == TR_MESSAGE_CLOSE)
-                build = build_close;
 
         task = tr_task_new(vm, message, true);
         if (!task) {
@@ -153,7 +165,7 @@ void tr_call(struct tr_vm *vm, struct tr_message *message) {
         }
         task->cargo = tr_message_take_cargo(message);
         vm->alloc.margin_bytes = vm->alloc.max_bytes / MARGIN_DIVISOR;
-        status = tr_task_build(vm, task, build, &count);
+        status = tr_task_build(vm, task, builder_of(vm->actor, message), &count);
         vm->alloc.margin_bytes = 0;
         /* where the arguments were not taken it goes the way of the message, back to who sent it */
         if (status == LUA_OK && count > 0)

@@ -6,6 +6,7 @@
 
 #include "daemon/script/combine.h"
 
+#include "daemon/core/invocation.h"
 #include "daemon/script/library.h"
 #include "daemon/script/lua_parts.h"
 #include "daemon/script/outstanding.h"
@@ -71,6 +72,7 @@ static int withdraw(lua_State *L) {
                 lua_pushboolean(L, false);
                 return 1;
         }
+        tr_invocation_given_up(message);
         if (!begun)
                 tr_transfer_reclaim(L, message);
         tr_outstanding_take(L, promise->pending_id);

@@ -59,7 +59,7 @@ void tr_coroutine_check_await(lua_State *L) {
                                             : "there is no handler here that could wait");
         if (!task->may_await) {
                 lua_pushfstring(L, "the handler `%s` is declared under `on`; one that waits is declared under `async`",
-                                tr_task_handler(task->message) ?: "?");
+                                tr_task_handler(vm, task) ?: "?");
                 refuse_await(L, lua_tostring(L, -1));
         }
         if (!lua_isyieldable(L))

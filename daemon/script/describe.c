@@ -108,12 +108,14 @@ void tr_describe_publish(lua_State *L, const char *module) {
         tr_write_text(writer, module);
         tr_write_text(writer, "hash");
         tr_write_text(writer, vm->source_hash);
-        tr_write_text(writer, "handlers");
-        write_handlers(L, writer);
+        if (!vm->actor->replica) {
+                tr_write_text(writer, "handlers");
+                write_handlers(L, writer);
+        }
         description = tr_writer_error(writer) == 0 ? malloc(sizeof(*description) + writer->len) : NULL;
         if (!description)
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
-        description->pairs = 3;
+        description->pairs = vm->actor->replica ? 2 : 3;
         description->bytes = writer->len;
         memcpy(description->data, writer->data, writer->len);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a new VM runs first: the module that declares its actor, or, for a program, the program's file, whose `main`
- * is what the program does.
+ * What a new VM runs first: the module that declares its actor, or that is its component's, or, for a program, the program's file,
+ * whose `main` is what the program does.
  *
  * It runs on a coroutine, like everything of the actor's, so that a kill can end it; but it is no handler, and cannot
  * wait.
@@ -17,6 +17,7 @@
 #include "daemon/script/describe.h"
 #include "daemon/script/kill.h"
 #include "daemon/script/module.h"
+#include "daemon/script/operations.h"
 #include "daemon/script/supervise.h"
 #include "daemon/script/task.h"
 #include "daemon/script/values.h"
@@ -34,6 +35,11 @@ static int load_actor(lua_State *L) {
         if (tr_target_name_actor(&tr_vm_of(L)->actor->target, lua_tostring(L, -1)) < 0)
                 tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
         tr_describe_publish(L, lua_tostring(L, 1));
+        return 0;
+}
+
+static int load_replica(lua_State *L) {
+        tr_operations_load(L);
         return 0;
 }
 
@@ -73,6 +79,12 @@ const luaL_Reg tr_load_functions[] = {
         { NULL, NULL },
 };
 
+static lua_CFunction loader_of(const struct tr_actor *actor) {
+        if (actor->program)
+                return load_program;
+        return actor->replica ? load_replica : load_actor;
+}
+
 struct tr_failure *tr_load(struct tr_vm *vm) {
         struct tr_task *task = tr_task_new(vm, NULL, false);
         struct tr_failure *failure;
@@ -81,7 +93,7 @@ struct tr_failure *tr_load(struct tr_vm *vm) {
         if (!task)
                 return tr_failure_new(TR_CODE_NO_MEMORY, "no room for the actor's runtime: its heap is too small");
         vm->running = task->co;
-        lua_pushcfunction(task->co, vm->actor->program ? load_program : load_actor);
+        lua_pushcfunction(task->co, loader_of(vm->actor));
         status = lua_resume(task->co, vm->L, 0, &count);
         vm->running = vm->L;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/core/registry.h"
+#include "daemon/core/replica.h"
 #include "daemon/script/declare.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
@@ -27,6 +28,20 @@ static int library_me(lua_State *L) {
         return 1;
 }
 
+/* What a replica is: it is of no declared actor. */
+static int push_replica(lua_State *L, const struct tr_replica *replica) {
+        lua_createtable(L, 0, 4);
+        lua_pushstring(L, replica->instance);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, replica->manifest->module);
+        lua_setfield(L, -2, "module");
+        lua_pushstring(L, replica->manifest->name);
+        lua_setfield(L, -2, "component");
+        lua_pushstring(L, replica->instance);
+        lua_setfield(L, -2, "instance");
+        return 1;
+}
+
 static int library_whoami(lua_State *L) {
         const struct tr_actor *actor = check_inside(L, "whoami");
         const char *name, *colon;
@@ -34,6 +49,8 @@ static int library_whoami(lua_State *L) {
         tr_vm_push(L, TR_PIN_OWN);
         if (!lua_toboolean(L, -1))
                 tr_script_raise(L, TR_CODE_FAULT, "whoami: the actor's module is not loaded yet");
+        if (actor->replica)
+                return push_replica(L, actor->replica);
         tr_declare_push_name(L, -1);
         name = lua_tostring(L, -1);
         colon = strchr(name, ':');

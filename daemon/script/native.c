@@ -15,7 +15,7 @@
 #include "daemon/script/vm.h"
 
 bool tr_native_is_granted(lua_State *L) {
-        return tr_vm_of(L)->script->allow & TR_ALLOW_NATIVE;
+        return tr_vm_allow(tr_vm_of(L)) & TR_ALLOW_NATIVE;
 }
 
 void tr_native_push(lua_State *L, const char *name, const char *path) {

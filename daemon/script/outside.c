@@ -168,16 +168,16 @@ static void redirect_write(lua_State *L) {
 }
 
 void tr_outside_open(lua_State *L) {
-        const struct tr_script *script = tr_vm_of(L)->script;
+        const struct tr_vm *vm = tr_vm_of(L);
 
         deny_process(L);
-        if (script->allow & TR_ALLOW_COMMANDS)
+        if (tr_vm_allow(vm) & TR_ALLOW_COMMANDS)
                 tr_command_open(L);
         else
                 deny_commands(L);
-        if (!script->program_file)
+        if (!vm->script->program_file)
                 redirect_write(L);
-        if (!(script->allow & TR_ALLOW_FILES))
+        if (!(tr_vm_allow(vm) & TR_ALLOW_FILES))
                 deny_files(L);
 
         /* a `__gc` that Lua code put there would run with hooks off */

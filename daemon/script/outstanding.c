@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/core/invocation.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/task.h"
 
@@ -120,7 +121,8 @@ bool tr_outstanding_awaits(struct tr_vm *vm, struct tr_awaited *awaited) {
                 /* what recurs has ended with the stop */
                 if (!slot->used || slot->kind == TR_OUTSTANDING_EVERY || (directly && count_waiting(vm, at) == 0))
                         continue;
-                if (!slot->message || tr_message_state(slot->message) == TR_MESSAGE_SETTLED)
+                /* who answers a call of a component may only be starting */
+                if (!slot->message || slot->message->invocation || tr_message_state(slot->message) == TR_MESSAGE_SETTLED)
                         return true;
                 tr_awaited_add(awaited, slot->target ?: slot->message->spawned);
         }
@@ -175,9 +177,19 @@ void tr_outstanding_open(lua_State *L) {
         tr_vm_pin(L, TR_PIN_PENDING);
 }
 
+/* A call that nobody waits for any more is not to be begun. */
+static void give_up(struct tr_message *message) {
+        bool begun;
+
+        if (message && message->invocation && tr_message_settle(message, &begun))
+                tr_invocation_given_up(message);
+}
+
 void tr_outstanding_free(struct tr_vm *vm) {
-        for (uint32_t at = 0; at < vm->slots_room; at++)
+        for (uint32_t at = 0; at < vm->slots_room; at++) {
+                give_up(vm->slots[at].message);
                 tr_message_unref(vm->slots[at].message);
+        }
         free(vm->slots);
         tr_timers_deinit(&vm->timers);
 }

@@ -7,7 +7,8 @@
  * costs neither a coroutine nor anything else to be collected. The last used is used first: an actor without
  * asynchronous handlers always works on the same one.
  *
- * A coroutine that raised, or was stopped (kill.c), is never used again: the actor dies of it.
+ * A coroutine that was stopped (kill.c) is never used again, since the actor dies of it; of what a handler raised it does so too. What an
+ * operation of a component raised is its call's answer: its coroutine is reset, and used again.
  */
 
 #include "daemon/script/task.h"
@@ -15,9 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/invocation.h"
 #include "daemon/script/codec.h"
+#include "daemon/script/context.h"
 #include "daemon/script/coroutine.h"
 #include "daemon/script/kill.h"
+#include "daemon/script/operations.h"
 #include "daemon/script/promise.h"
 #include "daemon/script/timers.h"
 
@@ -26,17 +30,22 @@
 
 static const uint8_t encoded_nil = 0xc0;
 
-const char *tr_task_handler(const struct tr_message *message) {
-        if (!message)
-                return NULL;
-        switch (message->kind) {
+const char *tr_task_handler(const struct tr_vm *vm, const struct tr_task *task) {
+        if (!task->message)
+                return task->name;
+        switch (task->message->kind) {
         case TR_MESSAGE_INIT:
                 return "init";
         case TR_MESSAGE_CLOSE:
-                return "close";
+                return vm->actor->replica ? "dispose" : "close";
         default:
-                return tr_message_handler(message);
+                return tr_message_handler(task->message);
         }
+}
+
+/* Whether it runs an operation of a component. */
+static bool is_call(const struct tr_vm *vm, const struct tr_task *task) {
+        return vm->actor->replica && task->message && task->message->kind == TR_MESSAGE_HANDLER;
 }
 
 /* coming and going */
@@ -76,6 +85,7 @@ struct tr_task *tr_task_new(struct tr_vm *vm, struct tr_message *message, bool m
                 }
         }
         task->message = message;
+        task->name = NULL;
         task->may_await = may_await;
         task->cargo = NULL;
         task->recurring = NULL;
@@ -128,13 +138,36 @@ static void close_failed(struct tr_vm *vm, lua_State *co) {
         vm->running = vm->L;
 }
 
+/* What a wrapped coroutine failed with is told. As it is: nothing is allocated and nothing can be raised. */
+static void forget_wrapped(lua_State *L) {
+        lua_pushboolean(L, false);
+        tr_vm_pin(L, TR_PIN_WRAP_FAILED);
+        lua_pushboolean(L, false);
+        tr_vm_pin(L, TR_PIN_WRAP_TRACE);
+}
+
+static bool is_of_heap(const struct tr_failure *failure) {
+        static const char heap[] = "heap";
+        const char *kind;
+        size_t len;
+
+        return tr_failure_find_text(failure, "kind", &kind, &len) && len == strlen(heap) && memcmp(kind, heap, len) == 0;
+}
+
 /* The code raised what is on top of its coroutine, or was stopped at the ceiling. */
 static void fault(struct tr_vm *vm, struct tr_task *task, bool stopped) {
-        struct tr_failure *failure = tr_script_fault_of(vm, task->co, tr_task_handler(task->message), stopped);
+        struct tr_failure *failure = tr_script_fault_of(vm, task->co, tr_task_handler(vm, task), stopped);
 
         if (!vm->alloc.exceeded)
                 close_failed(vm, task->co);
-        tr_actor_fault(vm->actor, task->message, failure);
+        if (!is_call(vm, task) || is_of_heap(failure) || tr_vm_is_doomed(vm)) {
+                tr_actor_fault(vm->actor, task->message, failure);
+                return;
+        }
+        vm->alloc.closing = false;
+        forget_wrapped(vm->L);
+        tr_actor_reject(vm->actor, task->message, failure);
+        tr_task_free(vm, task);
 }
 
 /* Encodes the value at 1 as the answer to the message at 2. What is to be handed over leaves with it; a peer, who gets a copy, has to
@@ -187,10 +220,14 @@ static int write_answer(struct tr_vm *vm, struct tr_task *task) {
         return status;
 }
 
-/* The failure of an answer that cannot be sent: the handler ran, and the actor lives on. */
-static void reject_answer(struct tr_vm *vm, struct tr_task *task) {
+/* The failure, on top of the task's coroutine, of an answer that cannot be sent: the handler ran, and the actor lives on. */
+static void reject_value(struct tr_vm *vm, struct tr_task *task) {
         struct tr_failure *failure;
 
+        if (tr_vm_is_doomed(vm)) {
+                fault(vm, task, false);
+                return;
+        }
         lua_xmove(task->co, vm->L, 1);
         failure = tr_script_failure_of(vm->L, -1);
         lua_pop(vm->L, 1);
@@ -199,21 +236,60 @@ static void reject_answer(struct tr_vm *vm, struct tr_task *task) {
         tr_task_free(vm, task);
 }
 
+/* Encodes what the error at 1 says. */
+static int encode_error_data(lua_State *L) {
+        struct tr_vm *vm = tr_vm_of(L);
+        size_t len;
+
+        tr_context_push_error_data(L, 1, &len);
+        if (!lua_isnil(L, -1))
+                tr_codec_encode(L, -1, 1, TR_FORM_TYPED, "the error's data", &vm->scratch);
+        return 0;
+}
+
+/* Ends the call with the error that is on top of the task's coroutine. */
+static void answer_with_error(struct tr_vm *vm, struct tr_task *task) {
+        struct tr_writer *data = &vm->scratch;
+        lua_State *co = task->co;
+        struct tr_failure *failure;
+        const char *name;
+        size_t len;
+        int status;
+
+        tr_writer_reset(data);
+        lua_pushcfunction(co, encode_error_data);
+        lua_pushvalue(co, -2);
+        vm->running = co;
+        status = lua_pcall(co, 1, 0, 0);
+        vm->running = vm->L;
+        if (status != LUA_OK) {
+                reject_value(vm, task);
+                return;
+        }
+        name = tr_context_push_error_data(co, -1, &len);
+        failure = tr_operation_error(tr_delivery_operation(task->message), name, len, data->len > 0 ? data->data : NULL, data->len);
+        tr_failure_set_ran(failure, TR_RAN_YES);
+        tr_actor_reject(vm->actor, task->message, failure);
+        tr_vm_trim_scratch(vm);
+        tr_task_free(vm, task);
+}
+
 /* Answers with the value on top of the task's coroutine. */
 static void answer(struct tr_vm *vm, struct tr_task *task) {
         struct tr_message *message = task->message;
         struct tr_failure *failure;
 
+        if (is_call(vm, task) && tr_context_is_error(task->co, -1)) {
+                answer_with_error(vm, task);
+                return;
+        }
         if (!message->asker) {
                 tr_actor_resolve(vm->actor, message, &encoded_nil, sizeof(encoded_nil));
                 tr_task_free(vm, task);
                 return;
         }
         if (write_answer(vm, task) != LUA_OK) {
-                if (tr_vm_is_doomed(vm))
-                        fault(vm, task, false);
-                else
-                        reject_answer(vm, task);
+                reject_value(vm, task);
                 return;
         }
         if (tr_writer_error(&vm->scratch) != 0) {
@@ -237,11 +313,25 @@ static void answer_with_promise(struct tr_vm *vm, struct tr_task *task) {
                 answer(vm, task);
                 return;
         }
+        if (is_call(vm, task)) {
+                /* as if the operation had awaited it */
+                fault(vm, task, false);
+                return;
+        }
         lua_xmove(task->co, vm->L, 1);
         failure = tr_script_failure_of(vm->L, -1);
         lua_pop(vm->L, 1);
         tr_actor_reject(vm->actor, task->message, failure);
         tr_task_free(vm, task);
+}
+
+void tr_task_lived(struct tr_vm *vm, struct tr_task *task) {
+        bool is_init = task->message->kind == TR_MESSAGE_INIT;
+
+        tr_actor_resolve(vm->actor, task->message, &encoded_nil, sizeof(encoded_nil));
+        tr_task_free(vm, task);
+        if (is_init && vm->actor->replica)
+                tr_operations_ready(vm);
 }
 
 /* The code came to its end, with `count` values on its coroutine. The first is the answer to whoever asked. */
@@ -257,8 +347,7 @@ static void finish(struct tr_vm *vm, struct tr_task *task, int count) {
                 return;
         }
         if (task->message->kind != TR_MESSAGE_HANDLER) {
-                tr_actor_resolve(vm->actor, task->message, &encoded_nil, sizeof(encoded_nil));
-                tr_task_free(vm, task);
+                tr_task_lived(vm, task);
                 return;
         }
         if (count == 0)

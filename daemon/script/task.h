@@ -12,8 +12,9 @@ struct tr_cargo;
 struct tr_recurring;
 
 /*
- * A task: one run of a handler, of the constructor, of close, of a program's main, or of what `every` calls. Its code
- * is on a coroutine, for a kill must be able to leave it wherever it is, and an asynchronous one waits in the middle.
+ * A task: one run of a handler, of the constructor, of close, of what a component's module has in their place, of a program's main, or
+ * of what `every` calls. Its code is on a coroutine, for a kill must be able to leave it wherever it is, and an asynchronous one waits
+ * in the middle.
  *
  *      calling -> running <-> awaiting
  *                    \-> answering (it returned a promise that has not settled) -> done
@@ -32,6 +33,7 @@ struct tr_task {
         enum tr_task_state state;
         bool may_await;
         struct tr_message *message;     /* borrowed; NULL: none */
+        const char *name;               /* of what runs without a message; NULL: it has none */
         struct tr_cargo *cargo;         /* what came with the message, while its arguments are decoded */
         struct tr_recurring *recurring; /* what `every` made, NULL: it is no tick */
 };
@@ -55,8 +57,11 @@ void tr_tasks_run_ready(struct tr_vm *vm);
 /* The actor dies of the error on top of the main state, which is popped. Outside of the VM's code. */
 void tr_vm_fault(struct tr_vm *vm);
 
-/* The name of the handler that a message runs, for people; NULL where it runs none. */
-const char *tr_task_handler(const struct tr_message *message);
+/* The constructor or close has come to its end, or there is none: ends the task. Outside of the VM's code. */
+void tr_task_lived(struct tr_vm *vm, struct tr_task *task);
+
+/* The name of what a task runs, for people; NULL where it has none. */
+const char *tr_task_handler(const struct tr_vm *vm, const struct tr_task *task);
 
 /* At the VM's end: all of them. */
 void tr_tasks_free(struct tr_vm *vm);

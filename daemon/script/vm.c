@@ -16,6 +16,7 @@
 #include <lualib.h>
 #include <stdlib.h>
 
+#include "daemon/core/replica.h"
 #include "daemon/core/system.h"
 #include "daemon/script/coroutine.h"
 #include "daemon/script/failure.h"
@@ -48,6 +49,12 @@ void tr_vm_pin(lua_State *L, enum tr_pin pin) {
  */
 static void put_off_collecting(lua_State *L) {
         lua_gc(L, LUA_GCSTEP, -(int)(VM_BYTES >> 10));
+}
+
+unsigned int tr_vm_allow(const struct tr_vm *vm) {
+        const struct tr_replica *replica = vm->actor->replica;
+
+        return replica && replica->manifest->has_allow ? (unsigned int)replica->manifest->allow : vm->script->allow;
 }
 
 static int open_libraries(lua_State *L) {

@@ -36,11 +36,13 @@ enum tr_pin {
         TR_PIN_LOADLIB,     /* package.loadlib as Lua has it, where it is granted */
         TR_PIN_FORMAT,      /* string.format, as it was at the start */
         TR_PIN_LINE,        /* what `io.write` has written of a line that is not complete */
-        TR_PIN_OWN,         /* the declaration that this VM's actor is of */
+        TR_PIN_OWN,         /* the declaration that this VM's actor is of, or what a component's module answers */
         TR_PIN_ON,          /* its handlers, */
         TR_PIN_ASYNC,       /* its asynchronous handlers, */
         TR_PIN_SELF,        /* and its state */
         TR_PIN_MAIN,        /* what a program does */
+        TR_PIN_OPERATIONS,  /* a replica's operations, */
+        TR_PIN_CONTEXT,     /* and the metatable of its contexts */
         TR_PIN_WRAP_FAILED, /* the error that a wrapped coroutine failed with last, */
         TR_PIN_WRAP_TRACE,  /* and where that was */
         TR_PINS,
@@ -124,6 +126,10 @@ void tr_vm_trim(struct tr_vm *vm);
 static inline void tr_vm_push(lua_State *L, enum tr_pin pin) {
         lua_rawgeti(L, LUA_REGISTRYINDEX, tr_vm_of(L)->pins[pin]);
 }
+
+/* What its code may reach outside: TR_ALLOW_*. A component's manifest may say so for its module alone. */
+unsigned int tr_vm_allow(const struct tr_vm *vm);
+
 /* Pops a value and keeps it. May raise for want of memory. */
 void tr_vm_pin(lua_State *L, enum tr_pin pin);
 

@@ -56,6 +56,12 @@ class AsPrograms(unittest.TestCase):
     def test_words(self):
         self.assertEqual(self.program("words"), "four lines are 17 words, by the workers w-1 w-2\n")
 
+    def test_cursors(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("one\n\nthree\n")
+            file.flush()
+            self.assertEqual(self.program("cursors", file.name), "1\tone\n2\t\n3\tthree\n3 lines, and then: NOT_HELD\n")
+
     def test_ledger(self):
         self.assertEqual(self.program("ledger"), "17\npetty cash: 2 entries\n")
 

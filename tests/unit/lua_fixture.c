@@ -283,6 +283,7 @@ void lua_fixture_init(struct lua_fixture *fixture, unsigned int allow) {
                 .mailbox = 1024,
                 .mailbox_bytes = 64 << 20,
                 .async = 1024,
+                .queue = 1024,
                 .grace_ns = 10 * TR_NS_PER_S,
         };
         struct tr_system_hooks hooks = {

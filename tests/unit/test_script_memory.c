@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/core/stock.h"
 #include "tests/unit/failing.h"
-#include "tests/unit/lua_fixture.h"
+#include "tests/unit/lua_component.h"
 /* on a machine that is busy, with a sanitizer */
 #define SUITE_TIMEOUT_S 300
 #include "tests/unit/suite.h"
@@ -10,6 +10,7 @@
 
 static struct lua_fixture fixture;
 static long allocation;
+static const char *component; /* the manifest of one that is there; NULL: none is */
 
 static void arm(void) {
         failing_arm(allocation);
@@ -23,6 +24,8 @@ static void check_by(long step, const char *module, const char *expected) {
 
         lua_fixture_init(&fixture, 0);
         lua_fixture_module(&fixture, "m", module);
+        if (component)
+                lua_component_declare(&fixture, component);
         for (allocation = 1;; allocation += step) {
                 target = lua_fixture_spawn(&fixture, "m:A", NULL);
                 ck_assert_answer(&fixture, target, "ready", "true");
@@ -148,5 +151,28 @@ START_TEST(while_it_supervises) {
 }
 END_TEST
 
+/* In the caller, in the component, and in its replica, which lives on. */
+START_TEST(while_it_calls) {
+        tr_stock_disable();
+        component = "{ \"name\": \"c\", \"module\": \"m\", \"operations\": { \"twice\": { \"input\": { \"type\": \"object\" } },"
+                    "\"fails\": {}, \"refuses\": { \"errors\": [\"NO\"] } } }";
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "local ops = {}\n"
+              "function ops.twice(input, context) return { n = 2 * input.n, attempt = context.attempt, who = context.caller.pid } end\n"
+              "function ops.fails() error('it broke', 0) end\n"
+              "function ops.refuses(input, context) return context.error('NO', { 1 }) end\n"
+              "function A.async:run()\n"
+              "  local function call(...) return troupe.await(troupe.call('c', ...)) end\n"
+              "  local twice = call('twice', { n = 21 })\n"
+              "  local fine, fault = pcall(call, 'fails')\n"
+              "  local good, refusal = pcall(call, 'refuses')\n"
+              "  return { twice.n, type(fault.code), type(refusal.code), #troupe.instances 'c' }\n"
+              "end\n"
+              "return { operations = ops }",
+              "[42,\"string\",\"string\",1]");
+        component = NULL;
+}
+END_TEST
+
 suite_main("script_memory", while_a_handler_works, while_it_waits_for_others, while_it_starts_another,
-           while_it_hands_over, while_it_faults, while_it_supervises);
+           while_it_hands_over, while_it_faults, while_it_supervises, while_it_calls);

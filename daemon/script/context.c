@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Contexts.
+ *
+ * What comes with a call (who calls, which attempt, the trace) is a table that was decoded from its message; what is the replica's is
+ * in one table that all contexts fall back on. `context.call` is called without the context, and has to know of which call it is:
+ * it is made where it is first looked up, which most calls never do.
+ */
+
+#include "daemon/script/context.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "daemon/core/message.h"
+#include "daemon/core/replica.h"
+#include "daemon/script/box.h"
+#include "daemon/script/codec.h"
+#include "daemon/script/invoke.h"
+#include "daemon/script/values.h"
+#include "daemon/script/vm.h"
+
+/* errors */
+
+/* What error(name, data) answers. Its values are the two. */
+struct answered_error {
+        const void *tag;
+};
+
+static const char error_tag;
+
+enum {
+        ERROR_NAME = 1,
+        ERROR_DATA,
+        ERROR_VALUES = 2,
+};
+
+bool tr_context_is_error(lua_State *L, int index) {
+        return tr_box_tag(L, index) == &error_tag;
+}
+
+const char *tr_context_push_error_data(lua_State *L, int index, size_t *ret_len) {
+        const char *name;
+
+        index = lua_absindex(L, index);
+        lua_getiuservalue(L, index, ERROR_NAME);
+        name = lua_tolstring(L, -1, ret_len);
+        lua_pop(L, 1);
+        lua_getiuservalue(L, index, ERROR_DATA);
+        return name;
+}
+
+static int error_tostring(lua_State *L) {
+        lua_getiuservalue(L, 1, ERROR_NAME);
+        return 1;
+}
+
+static void make_error_metatable(lua_State *L) {
+        static const luaL_Reg metamethods[] = { { "__tostring", error_tostring }, { NULL, NULL } };
+
+        tr_box_metatable(L, &error_tag, "error answer", metamethods);
+}
+
+/* error(name, data?) */
+static int context_error(lua_State *L) {
+        if (lua_type(L, 1) != LUA_TSTRING || lua_rawlen(L, 1) == 0)
+                tr_value_misuse(L, "error", 1, "the name of an error");
+        lua_settop(L, 2);
+        tr_box_push(L, &error_tag, sizeof(struct answered_error), ERROR_VALUES);
+        lua_pushvalue(L, 1);
+        lua_setiuservalue(L, -2, ERROR_NAME);
+        lua_pushvalue(L, 2);
+        lua_setiuservalue(L, -2, ERROR_DATA);
+        tr_box_seal(L, &error_tag, make_error_metatable);
+        return 1;
+}
+
+static int no_error(lua_State *L) {
+        tr_script_raise(L, TR_CODE_BAD_REQUEST, "error: this is no operation, and has nobody to answer with it");
+}
+
+/* what needs the store */
+
+static int no_entities(lua_State *L) {
+        tr_script_raise(L, TR_CODE_STORE, "entities need the store, and there is none yet");
+}
+
+static int no_tasks(lua_State *L) {
+        tr_script_raise(L, TR_CODE_STORE, "tasks need the store, and there is none yet");
+}
+
+static void push_entities(lua_State *L) {
+        static const luaL_Reg functions[] = {
+                { "delete", no_entities }, { "get", no_entities }, { "list", no_entities }, { "put", no_entities }, { NULL, NULL },
+        };
+
+        luaL_newlib(L, functions);
+}
+
+/* what all have */
+
+static void push_args(lua_State *L, const struct tr_replica *replica) {
+        const struct tr_manifest_replica *as = replica->started_as;
+
+        if (as && as->args)
+                tr_codec_decode(L, as->args, as->args_bytes, 1, false, NULL);
+        else
+                lua_pushnil(L);
+}
+
+/* __index of contexts; the upvalue is what all have. */
+static int context_index(lua_State *L) {
+        lua_settop(L, 2);
+        lua_pushvalue(L, 2);
+        if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL || lua_type(L, 2) != LUA_TSTRING)
+                return 1;
+        if (strcmp(lua_tostring(L, 2), "call") != 0)
+                return 1;
+        lua_pushliteral(L, "trace");
+        lua_rawget(L, 1);
+        lua_pushcclosure(L, tr_invoke_in_chain, 1);
+        lua_pushvalue(L, 2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, 1);
+        return 1;
+}
+
+void tr_context_open(lua_State *L) {
+        const struct tr_replica *replica = tr_vm_of(L)->actor->replica;
+        int common;
+
+        luaL_checkstack(L, LUA_MINSTACK, NULL);
+        lua_createtable(L, 0, 10);
+        common = lua_gettop(L);
+        lua_pushstring(L, replica->manifest->name);
+        lua_setfield(L, common, "component");
+        lua_pushstring(L, replica->instance);
+        lua_setfield(L, common, "instance");
+        lua_pushinteger(L, replica->index);
+        lua_setfield(L, common, "index");
+        push_args(L, replica);
+        lua_setfield(L, common, "args");
+        lua_newtable(L);
+        lua_setfield(L, common, "state");
+        push_entities(L);
+        lua_setfield(L, common, "entities");
+        lua_pushcfunction(L, context_error);
+        lua_setfield(L, common, "error");
+        lua_pushcfunction(L, no_tasks);
+        lua_setfield(L, common, "task");
+        lua_pushcfunction(L, no_tasks);
+        lua_setfield(L, common, "delay");
+        tr_vm_push(L, TR_PIN_LIBRARY);
+        lua_getfield(L, -1, "log");
+        lua_setfield(L, common, "log");
+        lua_pop(L, 1);
+
+        lua_createtable(L, 0, 2);
+        lua_insert(L, common);
+        lua_pushcclosure(L, context_index, 1);
+        lua_setfield(L, common, "__index");
+        lua_pushboolean(L, false);
+        lua_setfield(L, common, "__metatable");
+        tr_vm_pin(L, TR_PIN_CONTEXT);
+}
+
+void tr_context_push(lua_State *L) {
+        lua_createtable(L, 0, 1);
+        lua_pushcfunction(L, no_error);
+        lua_setfield(L, -2, "error");
+        tr_vm_push(L, TR_PIN_CONTEXT);
+        lua_setmetatable(L, -2);
+}
+
+void tr_context_complete(lua_State *L, const struct tr_message *call) {
+        if (!lua_istable(L, -1))
+                tr_script_raise(L, TR_CODE_INTERNAL, "a call came without its context");
+        lua_pushliteral(L, "operation");
+        lua_pushlstring(L, tr_message_handler(call), call->handler_len);
+        lua_rawset(L, -3);
+        tr_vm_push(L, TR_PIN_CONTEXT);
+        lua_setmetatable(L, -2);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The module of a component.
+ *
+ * It answers a table: `operations`, functions by name, and the functions of its life, `init`, `ready` and `dispose`. All of it is
+ * looked at once, when it has been loaded, against the manifest that the replica was started for; what is wrong with it is a start
+ * that has failed. An operation is then found by its name at each call.
+ *
+ * A call is a message with two arguments, the input and the context, as a peer would write them: no code is loaded for what is in
+ * them.
+ */
+
+#include "daemon/script/operations.h"
+
+#include <string.h>
+
+#include "daemon/core/invocation.h"
+#include "daemon/core/replica.h"
+#include "daemon/script/codec.h"
+#include "daemon/script/context.h"
+#include "daemon/script/describe.h"
+#include "daemon/script/module.h"
+#include "daemon/script/task.h"
+
+static const struct tr_manifest *manifest_of(lua_State *L) {
+        return tr_vm_of(L)->actor->replica->manifest;
+}
+
+/* what the module answers */
+
+static void push_raw(lua_State *L, int table, const char *key) {
+        table = lua_absindex(L, table);
+        lua_pushstring(L, key);
+        lua_rawget(L, table);
+}
+
+static bool is_known(const char *key) {
+        static const char *const known[] = { "operations", "init", "ready", "dispose" };
+
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                if (strcmp(key, known[i]) == 0)
+                        return true;
+        return false;
+}
+
+static void check_keys(lua_State *L, int module, const char *name) {
+        for (lua_pushnil(L); lua_next(L, module); lua_pop(L, 1)) {
+                if (lua_type(L, -2) == LUA_TSTRING && is_known(lua_tostring(L, -2)))
+                        continue;
+                tr_script_raise(L, TR_CODE_LOAD,
+                                "the module `%s` is no component's: it answers a table with `%s`, where only operations, init, ready "
+                                "and dispose may be",
+                                name, luaL_tolstring(L, -2, NULL));
+        }
+}
+
+static void check_function(lua_State *L, int module, const char *name, const char *key) {
+        push_raw(L, module, key);
+        if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
+                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` is no component's: its `%s` is a %s and no function", name, key,
+                                luaL_typename(L, -1));
+        lua_pop(L, 1);
+}
+
+/* The table on top: functions by name, all that the manifest has among them. */
+static void check_operations(lua_State *L, const char *name) {
+        const struct tr_manifest *manifest = manifest_of(L);
+
+        if (!lua_istable(L, -1))
+                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` is no component's: its `operations` is a %s and no table", name,
+                                luaL_typename(L, -1));
+        for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+                if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1))
+                        tr_script_raise(L, TR_CODE_LOAD, "the module `%s`: its operations have something among them that is none: %s",
+                                        name, luaL_tolstring(L, -2, NULL));
+        for (uint32_t i = 0; i < manifest->operations_count; i++) {
+                push_raw(L, -1, manifest->operations[i].name);
+                if (lua_isnil(L, -1))
+                        tr_script_raise(L, TR_CODE_LOAD, "the module `%s` has no operation `%s`, which the manifest of %s has", name,
+                                        manifest->operations[i].name, manifest->name);
+                lua_pop(L, 1);
+        }
+}
+
+void tr_operations_load(lua_State *L) {
+        const char *name = manifest_of(L)->module;
+        int module;
+
+        luaL_checkstack(L, LUA_MINSTACK, NULL);
+        tr_module_require(L, name, strlen(name));
+        module = lua_gettop(L);
+        if (!lua_istable(L, module))
+                tr_script_raise(L, TR_CODE_LOAD, "the module `%s` is no component's: it answers no table {operations = ...}", name);
+        check_keys(L, module, name);
+        check_function(L, module, name, "init");
+        check_function(L, module, name, "ready");
+        check_function(L, module, name, "dispose");
+        push_raw(L, module, "operations");
+        check_operations(L, name);
+        tr_vm_pin(L, TR_PIN_OPERATIONS);
+        tr_vm_pin(L, TR_PIN_OWN);
+        tr_context_open(L);
+        tr_describe_publish(L, name);
+}
+
+/* its life */
+
+static int build_of_life(lua_State *L, const char *key) {
+        lua_settop(L, 0);
+        tr_vm_push(L, TR_PIN_OWN);
+        push_raw(L, 1, key);
+        lua_remove(L, 1);
+        if (!lua_isfunction(L, 1))
+                return 0;
+        tr_context_push(L);
+        return 2;
+}
+
+int tr_operations_build_init(lua_State *L) {
+        return build_of_life(L, "init");
+}
+
+int tr_operations_build_dispose(lua_State *L) {
+        return build_of_life(L, "dispose");
+}
+
+static int build_ready(lua_State *L) {
+        return build_of_life(L, "ready");
+}
+
+void tr_operations_ready(struct tr_vm *vm) {
+        struct tr_task *task = tr_task_new(vm, NULL, true);
+        int count;
+
+        if (!task) {
+                tr_actor_fault(vm->actor, NULL, tr_failure_new(TR_CODE_NO_MEMORY, "out of memory"));
+                return;
+        }
+        task->name = "ready";
+        if (tr_task_build(vm, task, build_ready, &count) != LUA_OK) {
+                tr_task_free(vm, task);
+                tr_vm_fault(vm);
+        } else if (count == 0) {
+                tr_task_free(vm, task);
+        } else {
+                tr_task_run(vm, task, count);
+        }
+}
+
+/* calls */
+
+/* What stands between the input and the context. */
+static void insert_entity(lua_State *L, const struct tr_operation *operation) {
+        switch (operation->type) {
+        case TR_OPERATION_COMPUTATION:
+        case TR_OPERATION_EFFECT:
+                return;
+        case TR_OPERATION_OBSERVATION:
+                /* of a store that has none yet */
+                if (operation->entries)
+                        lua_newtable(L);
+                else
+                        lua_pushnil(L);
+                break;
+        case TR_OPERATION_TRANSITION:
+        case TR_OPERATION_ASSIGNMENT:
+                tr_script_raise(L, TR_CODE_STORE, "%s is %s, which needs the store, and there is none yet", operation->name,
+                                operation->type == TR_OPERATION_TRANSITION ? "a transition" : "an assignment");
+        }
+        lua_insert(L, -2);
+}
+
+int tr_operations_build_call(lua_State *L) {
+        const struct tr_task *task = lua_touserdata(L, 1);
+        const struct tr_message *message = task->message;
+        const struct tr_operation *operation = tr_delivery_operation(message);
+
+        lua_settop(L, 0);
+        tr_vm_push(L, TR_PIN_OPERATIONS);
+        lua_pushlstring(L, tr_message_handler(message), message->handler_len);
+        lua_rawget(L, 1);
+        lua_remove(L, 1);
+        if (!operation || !lua_isfunction(L, 1))
+                return 0;
+        tr_codec_decode(L, tr_message_args(message), message->args_bytes, message->args_count, false, NULL);
+        tr_context_complete(L, message);
+        insert_entity(L, operation);
+        return lua_gettop(L);
+}
