@@ -29,6 +29,7 @@
 #include "daemon/process.h"
 #include "daemon/reload.h"
 #include "daemon/supervisor.h"
+#include "daemon/watch/trace_file.h"
 
 struct tr_daemon {
         struct tr_daemon_options options;
@@ -204,6 +205,7 @@ static int daemon_create_server(struct tr_daemon *daemon) {
                 .loop = daemon->host.loop,
                 .system = daemon->host.system,
                 .feed = daemon->host.feed,
+                .traces = daemon->host.traces,
                 .limits = server_limits(&daemon->options.settings->limits),
                 .shutdown = on_shutdown,
                 .reload = on_reload,
@@ -235,6 +237,23 @@ static int daemon_create_supervisor(struct tr_daemon *daemon) {
         };
 
         return tr_error_fold(tr_supervisor_new(&options, &daemon->supervisor));
+}
+
+/* 0, TR_DAEMON_NO_TRACE_FILE, or a negative errno. */
+static int daemon_open_trace_file(struct tr_daemon *daemon) {
+        const struct tr_settings *settings = daemon->options.settings;
+        const char *why;
+        int fd;
+
+        if (!settings->trace_file)
+                return 0;
+        why = tr_trace_file_open(settings->trace_file, &fd);
+        if (why) {
+                tr_log(TR_LOG_ERROR, "%s:%d: trace.file: %s cannot be written: %s", settings->file, settings->trace_file_line,
+                       settings->trace_file, why);
+                return TR_DAEMON_NO_TRACE_FILE;
+        }
+        return tr_error_fold(tr_trace_file_set(daemon->host.trace_file, fd));
 }
 
 /* Sockets that were passed, all of them; else its own. As tr_server_listen(). */
@@ -289,6 +308,8 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
         daemon->awaited = 1;
         daemon->watchdog.fire = on_watchdog;
         r = daemon_create(daemon);
+        if (r == 0)
+                r = daemon_open_trace_file(daemon);
         if (r == 0)
                 r = daemon_listen(daemon);
         if (r != 0) {

@@ -18,7 +18,12 @@ struct tr_daemon_options {
         char *const *path;                /* Lua directories before the settings' path; NULL-terminated */
 };
 
-/* Creates everything and listens; nothing runs yet. 0, a TR_LISTEN_* of daemon/io/server.h, or a negative errno.
+/* Why there is no daemon, beside TR_LISTEN_* of daemon/io/server.h. The log says more. */
+enum {
+        TR_DAEMON_NO_TRACE_FILE = 64, /* the configured trace.file cannot be written */
+};
+
+/* Creates everything and listens; nothing runs yet. 0, TR_LISTEN_*, TR_DAEMON_*, or a negative errno.
  * What the options point to outlives it. */
 TR_MUST_CHECK int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **ret_daemon);
 /* Starts the configured actors and serves until it is told to stop. 0 or a negative errno. */

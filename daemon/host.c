@@ -13,6 +13,8 @@
 #include "daemon/core/actor.h"
 #include "daemon/io/feed.h"
 #include "daemon/io/loop.h"
+#include "daemon/io/traces.h"
+#include "daemon/watch/trace_file.h"
 #include "daemon/watch/watch.h"
 
 static void on_wake(void *userdata) {
@@ -103,6 +105,13 @@ static void on_refused(void *userdata, const struct tr_refused *refused) {
         tr_watch_refused(((struct tr_host *)userdata)->feed, refused);
 }
 
+static void on_span(void *userdata, const struct tr_span_news *news) {
+        struct tr_host *host = userdata;
+
+        tr_watch_span(host->feed, host->traces, news);
+        tr_trace_file_notice(host->trace_file);
+}
+
 static void on_line(void *userdata, const struct tr_log_line *line) {
         tr_watch_line(((struct tr_host *)userdata)->feed, line);
 }
@@ -144,7 +153,7 @@ static struct tr_system_limits system_limits(const struct tr_settings_limits *li
 int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
         const struct tr_system_limits limits = system_limits(&options->settings->limits, options->grace_ns);
         const struct tr_system_hooks hooks = {
-                .wake = on_wake, .event = on_event, .refused = on_refused, .userdata = host
+                .wake = on_wake, .event = on_event, .refused = on_refused, .span = on_span, .userdata = host
         };
         int r;
 
@@ -155,6 +164,10 @@ int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
         r = tr_loop_new(&host->loop);
         if (r == 0)
                 r = tr_feed_new(host->loop, &host->feed);
+        if (r == 0)
+                r = tr_traces_new(&host->traces);
+        if (r == 0)
+                r = tr_trace_file_new(host->traces, &host->trace_file);
         if (r == 0) {
                 host->script.path = join_paths(options->path, options->settings->path);
                 r = host->script.path ? tr_actor_install_signal() : tr_error_origin(-ENOMEM);
@@ -171,13 +184,20 @@ int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
 }
 
 void tr_host_deinit(struct tr_host *host) {
+        uint32_t stuck;
+        bool stopped;
+
         if (host->loop)
                 tr_loop_attach(host->loop, NULL);
-        if (tr_system_free(host->system) > 0)
+        stuck = tr_system_free(host->system);
+        stopped = tr_trace_file_stop(host->trace_file);
+        if (stuck > 0 || !stopped)
                 return;
         /* no actor is left that could log */
         tr_log_set_hook(NULL, NULL);
         free(host->script.path);
+        tr_trace_file_free(host->trace_file);
+        tr_traces_free(host->traces);
         tr_feed_free(host->feed);
         tr_loop_free(host->loop);
         *host = (struct tr_host){ 0 };

@@ -10,6 +10,8 @@
 struct tr_feed;
 struct tr_loop;
 struct tr_system;
+struct tr_trace_file;
+struct tr_traces;
 
 /*
  * What hosts actors, in a daemon as in a program that is run: the loop, the actor system on it, and Lua in that. Loop
@@ -18,6 +20,8 @@ struct tr_system;
 struct tr_host {
         struct tr_loop *loop;
         struct tr_feed *feed; /* of what happens here */
+        struct tr_traces *traces;
+        struct tr_trace_file *trace_file; /* not open at first */
         struct tr_system *system;
         struct tr_script script;
         enum tr_log_level fault_level; /* how faults of actors are logged */
@@ -35,8 +39,8 @@ struct tr_host_options {
 /* What the options point to outlives it; the program's members of `script` are set by the caller before an actor
  * starts. 0 or a negative errno, with nothing to deinit. */
 TR_MUST_CHECK int tr_host_init(struct tr_host *host, const struct tr_host_options *options);
-/* All actors have ended or are stuck. Where one is stuck, all is left as it is, since it may come back to it: the
- * process has to end. Half-built and empty are fine. */
+/* All actors have ended or are stuck. Where one is stuck, or the thread of the trace file is, all is left as it is, since they
+ * may come back to it: the process has to end. Half-built and empty are fine. */
 void tr_host_deinit(struct tr_host *host);
 
 /* Other limits from now on. */

@@ -39,6 +39,7 @@ static int exit_of_listen(int r) {
                 return EX_TEMPFAIL;
         case TR_LISTEN_NO_GROUP:
         case TR_LISTEN_BAD_FD:
+        case TR_DAEMON_NO_TRACE_FILE:
                 return EX_CONFIG;
         case TR_LISTEN_BAD_PATH:
                 return EX_CANTCREAT;

@@ -13,12 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/json.h"
 #include "proto/utf8.h"
 
 /* Bytes kept for the end of a line. */
 #define ROOM_FOR_END 4
 /* The longest that one byte of text becomes: a line break with its prefix and indentation, or \u00XX. */
-#define STEP_MAX 16
+#define STEP_MAX TR_JSON_STEP_MAX
 
 struct out {
         char *at;
@@ -150,26 +151,7 @@ size_t tr_log_render_prefixed(const struct tr_log_line *line, char *buffer, size
 
 static void put_json_string(struct out *out, const char *text, size_t len) {
         put_text(out, "\"");
-        for (size_t i = 0; i < len && !is_full(out);) {
-                size_t bytes = tr_utf8_character(text + i, len - i);
-                unsigned char c = (unsigned char)text[i];
-                char escaped[8];
-
-                if (bytes == 0) {
-                        put_text(out, "\xef\xbf\xbd");
-                } else if (c == '"' || c == '\\') {
-                        put_text(out, "\\");
-                        put(out, text + i, 1);
-                } else if (c == '\n') {
-                        put_text(out, "\\n");
-                } else if (c < 0x20 || c == 0x7f) {
-                        snprintf(escaped, sizeof(escaped), "\\u%04x", (unsigned int)c);
-                        put_text(out, escaped);
-                } else {
-                        put(out, text + i, bytes);
-                }
-                i += bytes ? bytes : 1;
-        }
+        out->at = tr_json_escape(out->at, out->end, text, len);
         put_text(out, "\"");
 }
 

@@ -96,7 +96,7 @@ static void tell_span(struct tr_invocation *invocation, const char *instance, ui
                                    .uid = invocation->uid,
                                    .pid = invocation->pid,
                                    .attempt = invocation->deliveries,
-                                   .began_ms = tr_clock_wall_ms() - (int64_t)((now_ns - invocation->came_ns) / TR_NS_PER_MS),
+                                   .came_ns = invocation->came_ns,
                                    .queued_ns = (sent_ns ? sent_ns : now_ns) - invocation->came_ns,
                                    .run_ns = sent_ns ? now_ns - sent_ns : 0,
                                    .failed = failure,
@@ -378,14 +378,17 @@ struct tr_failure *tr_component_call(struct tr_component *component, struct tr_m
                           : tr_failure_new(TR_CODE_NOT_FOUND, "the component %s has no operation %s", manifest->name,
                                            tr_message_handler(take_message));
         if (!failure)
-                failure = check_value(operation->input, "input", operation->name,
-                                      take_message->data + take_message->handler_len + 1, take_message->args_bytes);
-        if (!failure)
                 failure = make_invocation(component, manifest, operation, take_message, options);
         if (!failure) {
-                tr_lock_acquire(&component->lock);
-                failure = enqueue_locked(component, take_message);
-                tr_lock_release(&component->lock);
+                failure = check_value(operation->input, "input", operation->name,
+                                      take_message->data + take_message->handler_len + 1, take_message->args_bytes);
+                if (!failure) {
+                        tr_lock_acquire(&component->lock);
+                        failure = enqueue_locked(component, take_message);
+                        tr_lock_release(&component->lock);
+                }
+                if (failure) /* it was a call: it has a span, too */
+                        tell_span(take_message->invocation, NULL, 0, failure);
         }
         tr_manifest_unref(manifest);
         if (failure)

@@ -63,7 +63,7 @@ struct tr_span_news {
         uint32_t uid;         /* the caller's */
         int32_t pid;
         uint32_t attempt;     /* deliveries that began; 0: it never ran */
-        int64_t began_ms;     /* when it came, since 1970 */
+        uint64_t came_ns;     /* when it came, by tr_clock_ns() */
         uint64_t queued_ns;
         uint64_t run_ns;      /* of the last attempt */
         bool failed;

@@ -23,7 +23,7 @@ struct tr_subscription;
  */
 enum tr_topic {
         TR_TOPIC_LIFECYCLE,
-        TR_TOPIC_TRACE, /* nothing yet */
+        TR_TOPIC_TRACE,
         TR_TOPIC_LOG,
         TR_TOPIC_TASK, /* nothing yet */
         TR_TOPIC_REFUSED,

@@ -32,6 +32,7 @@ static const struct tr_method methods[] = {
         { "info", TR_ROLE_SPAWN, 1, 1, false, "target", tr_method_info },
         { "subscribe", TR_ROLE_CALL, 1, 2, false, "topic, {method?, params?, rate?}?", tr_method_subscribe },
         { "unsubscribe", TR_ROLE_CALL, 1, 1, false, "topic", tr_method_unsubscribe },
+        { "trace", TR_ROLE_CALL, 0, 1, false, "{id?, limit?}?", tr_method_trace },
         { "reload", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_reload },
         { "shutdown", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_shutdown },
 };

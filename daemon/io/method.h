@@ -45,6 +45,7 @@ struct tr_failure *tr_method_shutdown(struct tr_request *request);
 struct tr_failure *tr_method_spawn(struct tr_request *request);
 struct tr_failure *tr_method_stop(struct tr_request *request);
 struct tr_failure *tr_method_subscribe(struct tr_request *request);
+struct tr_failure *tr_method_trace(struct tr_request *request);
 struct tr_failure *tr_method_unpublish(struct tr_request *request);
 struct tr_failure *tr_method_unsubscribe(struct tr_request *request);
 

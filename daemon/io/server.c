@@ -31,6 +31,7 @@ int tr_server_new(const struct tr_server_options *options, struct tr_server **re
         server->loop = options->loop;
         server->system = options->system;
         server->feed = options->feed;
+        server->traces = options->traces;
         server->limits = options->limits;
         server->shutdown = options->shutdown;
         server->reload = options->reload;

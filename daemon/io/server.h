@@ -14,6 +14,7 @@ struct tr_feed;
 struct tr_loop;
 struct tr_server;
 struct tr_system;
+struct tr_traces;
 
 /*
  * The socket side of the daemon: its listeners, its connections, and the methods they answer. All of it belongs to
@@ -36,6 +37,7 @@ struct tr_server_options {
         struct tr_loop *loop;
         struct tr_system *system;
         struct tr_feed *feed;
+        struct tr_traces *traces;
         struct tr_server_limits limits;
         /* The method `shutdown` was called by somebody who may. Loop thread. */
         void (*shutdown)(void *userdata);
@@ -60,7 +62,7 @@ enum {
         TR_LISTEN_BAD_FD,     /* a passed descriptor is no listening Unix stream socket */
 };
 
-/* 0 or a negative errno. The loop, the system and the feed outlive it. */
+/* 0 or a negative errno. The loop, the system, the feed and the traces outlive it. */
 TR_MUST_CHECK int tr_server_new(const struct tr_server_options *options, struct tr_server **ret_server);
 /* Ends all connections (what they started is told to stop) and removes an own socket. NULL is fine. */
 void tr_server_free(struct tr_server *server);

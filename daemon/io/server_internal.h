@@ -26,6 +26,7 @@ struct tr_server {
         struct tr_loop *loop;
         struct tr_system *system;
         struct tr_feed *feed;
+        struct tr_traces *traces;
         struct tr_server_limits limits;
         struct tr_access access;
         void (*shutdown)(void *userdata);

@@ -119,7 +119,7 @@ static const struct tr_key log_keys[] = {
 };
 
 static const struct tr_key trace_keys[] = {
-        { "file", tr_read_path, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT | TR_KEY_NULLABLE },
+        { "file", tr_read_path, AT(trace_file), .flags = TR_KEY_NULLABLE },
         { NULL },
 };
 

@@ -163,6 +163,8 @@ struct tr_settings {
         struct tr_settings_sources sources;
         struct tr_settings_components components; /* of all sources, in their order */
         struct tr_settings_limits limits;
+        char *trace_file;    /* NULL: none */
+        int trace_file_line; /* where it was configured */
         uint64_t log_level;  /* enum tr_log_level */
         uint64_t log_format; /* enum tr_log_format */
         bool has_log_level;

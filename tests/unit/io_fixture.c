@@ -15,6 +15,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/io/feed.h"
 #include "daemon/io/server_internal.h"
+#include "daemon/io/traces.h"
 #include "tests/unit/notation.h"
 
 static size_t count_fds(void) {
@@ -75,12 +76,14 @@ void io_fixture_init(struct io_fixture *fixture, const struct tr_server_limits *
         ck_assert_int_eq(tr_actor_install_signal(), 0);
         ck_assert_int_eq(tr_loop_new(&fixture->loop), 0);
         ck_assert_int_eq(tr_feed_new(fixture->loop, &fixture->feed), 0);
+        ck_assert_int_eq(tr_traces_new(&fixture->traces), 0);
         ck_assert_int_eq(tr_system_new(&system_limits, &fake_behaviour, &fixture->shared, &hooks, &fixture->system), 0);
         tr_loop_attach(fixture->loop, fixture->system);
         const struct tr_server_options options = {
                 .loop = fixture->loop,
                 .system = fixture->system,
                 .feed = fixture->feed,
+                .traces = fixture->traces,
                 .limits = *limits,
                 .shutdown = on_shutdown,
                 .userdata = fixture,
@@ -110,6 +113,7 @@ void io_fixture_deinit(struct io_fixture *fixture) {
         pthread_join(fixture->thread, NULL);
         ck_assert_uint_eq(tr_system_free(fixture->system), 0);
         tr_feed_free(fixture->feed);
+        tr_traces_free(fixture->traces);
         tr_loop_free(fixture->loop);
         ck_assert_int_eq(atomic_load(&fixture->shared.opened), atomic_load(&fixture->shared.freed));
         sem_destroy(&fixture->done);

@@ -16,6 +16,7 @@
 struct io_fixture {
         struct tr_loop *loop;
         struct tr_feed *feed;
+        struct tr_traces *traces;
         struct tr_system *system;
         struct tr_server *server;
         struct fake_shared shared;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Components: where calls go, and how each of them ends. Replicas are targets that keep what is posted until the test answers it. */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -725,6 +726,49 @@ START_TEST(chains_are_bounded) {
 }
 END_TEST
 
+/* Spans as text, one behind another: operation, instance, attempt, how it ended. */
+static char spans[512];
+
+static void on_span(void *userdata, const struct tr_span_news *span) {
+        size_t len = strlen(spans);
+        ck_assert_str_eq(span->component, "media.streams");
+        ck_assert_uint_eq(span->uid, 1000);
+        ck_assert_int_eq(span->pid, 4711);
+        ck_assert_uint_gt(span->came_ns, 0);
+        ck_assert_uint_le(span->came_ns + span->queued_ns + span->run_ns, tr_clock_ns());
+        snprintf(spans + len, sizeof(spans) - len, "%s %s %u %s\n", span->operation, span->instance ? span->instance : "-", span->attempt,
+                 span->failed ? tr_code_text(span->code) : "ok");
+}
+
+START_TEST(each_call_has_a_span) {
+        spans[0] = '\0';
+        fake.system->hooks.span = on_span;
+        left = serve("left", 1);
+        call(1, "get");
+        ck_assert_str_eq(spans, "");
+        answer(left, 0, 1);
+        call(2, "get");
+        begin(left, 1);
+        fail_with(left, 1, TR_CODE_FAULT, TR_RAN_YES, "error");
+        call_instance(3, "watch", "left", 0);
+        call_instance(4, "watch", "left", 0);
+        begin(left, 2);
+        tr_replica_retire(left->replica);
+        answer(left, 2, 1);
+        refused(call_with(message_new(5, "watch", 1), "left", 0, NULL), TR_CODE_ADDRESSEE);
+        refused(call_with(tr_message_new(TR_MESSAGE_HANDLER, "typed", 5, "\xa1x", 2, 1), NULL, 0, NULL), TR_CODE_CONTRACT);
+        /* what is no call of an operation has none */
+        refused(call_with(message_new(6, "none", 1), NULL, 0, NULL), TR_CODE_NOT_FOUND);
+        ck_assert_str_eq(spans, "get left 1 ok\n"
+                                "get left 1 fault\n"
+                                "watch - 0 addressee\n"
+                                "watch left 1 ok\n"
+                                "watch - 0 addressee\n"
+                                "typed - 0 contract\n");
+        fake.system->hooks.span = NULL;
+}
+END_TEST
+
 START_TEST(traceparents) {
         static const char *const valid[] = {
                 "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
@@ -816,5 +860,5 @@ suite_main_with("component", setup, teardown, waits_until_somebody_serves, conte
                 addressed_call_is_answered_by_who_holds_the_name, addressed_calls_come_before_the_component_s, nobody_holds_the_name,
                 death_under_addressed_calls, deadline_of_an_addressed_call, names_are_held_once, generated_names_differ,
                 successor_takes_the_name_over, some_serve_some_operations, congestion_passes, too_large_for_a_replica, declared_errors,
-                chains_are_bounded, traceparents, an_orderly_stop_serves_what_waits, a_stop_with_nobody_there, a_kill_ends_all,
+                chains_are_bounded, each_call_has_a_span, traceparents, an_orderly_stop_serves_what_waits, a_stop_with_nobody_there, a_kill_ends_all,
                 names_of_components_are_taken, another_manifest);

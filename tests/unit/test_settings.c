@@ -534,7 +534,6 @@ START_TEST(what_is_not_built_yet_is_told) {
                 " \"metrics\": {\"path\": \"m\",\n"
                 "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"queue\": 5}}"));
         assert_said(&notes, ":8: store.path: without effect in this version\n"
-                            ":8: trace.file: without effect in this version\n"
                             ":9: metrics.path: without effect in this version\n"
                             ":10: metrics.mode: without effect in this version\n"
                             ":10: metrics.group: without effect in this version\n");
