@@ -67,7 +67,7 @@ static void print_refused(const struct troupe_value *event) {
 }
 
 static void print(const char *topic, const struct troupe_value *event) {
-        tr_follow_put_time(event);
+        tr_follow_put_time(event, "time");
         /* what happened, where the topic says more than one thing */
         if (!tr_follow_put(event, "event", NULL, " "))
                 printf("%s ", topic);
@@ -75,6 +75,8 @@ static void print(const char *topic, const struct troupe_value *event) {
                 print_refused(event);
         else if (!strcmp(topic, "log"))
                 tr_follow_put_line(event);
+        else if (!strcmp(topic, "trace"))
+                tr_follow_put_span(event);
         else
                 print_lifecycle(event);
 }
@@ -96,7 +98,8 @@ const struct tr_command tr_cmd_events = {
         .details = "  TOPIC         lifecycle   actors start, stop, fault, are killed, ...\n"
                    "                refused     messages are dropped\n"
                    "                log         lines of the log\n"
-                   "                trace, task (nothing yet)\n"
+                   "                trace       calls of components have ended\n"
+                   "                task (nothing yet)\n"
                    "                All but log where none is given.\n"
                    "\n"
                    "From now on, until it is interrupted. With -j each event is a JSON object on a line.\n",

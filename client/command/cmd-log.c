@@ -8,7 +8,7 @@
 #include "client/command/follow.h"
 
 static void print(const char *topic, const struct troupe_value *event) {
-        tr_follow_put_time(event);
+        tr_follow_put_time(event, "time");
         tr_follow_put_line(event);
 }
 

@@ -75,6 +75,7 @@ extern const struct tr_command tr_cmd_shutdown;
 extern const struct tr_command tr_cmd_spawn;
 extern const struct tr_command tr_cmd_stop;
 extern const struct tr_command tr_cmd_top;
+extern const struct tr_command tr_cmd_trace;
 extern const struct tr_command tr_cmd_unpublish;
 extern const struct tr_command tr_cmd_version;
 

@@ -54,7 +54,7 @@ static bool find_number(const struct troupe_value *event, const char *key, int64
         return !troupe_value_get(event, key, &value) && !troupe_value_int(&value, ret_number);
 }
 
-void tr_follow_put_time(const struct troupe_value *event) {
+void tr_follow_put_time(const struct troupe_value *event, const char *key) {
         struct tm utc = { 0 }, here;
         char text[64] = "", time[16];
         unsigned int ms = 0;
@@ -62,7 +62,7 @@ void tr_follow_put_time(const struct troupe_value *event) {
         size_t len;
         time_t seconds;
 
-        if (find_text(event, "time", &data, &len) && len < sizeof(text))
+        if (find_text(event, key, &data, &len) && len < sizeof(text))
                 memcpy(text, data, len);
         decimals = strptime(text, "%Y-%m-%dT%H:%M:%S", &utc);
         if (!decimals)
@@ -106,6 +106,31 @@ void tr_follow_put_client(const struct troupe_value *map, const char *uid_key, c
                 printf(" (uid %" PRId64 ", pid %" PRId64 ")", uid, pid);
         else
                 printf(" (uid %" PRId64 ")", uid);
+}
+
+static void put_ms(const struct troupe_value *span, const char *key, const char *what) {
+        struct troupe_value value;
+        double ms;
+
+        if (!troupe_value_get(span, key, &value) && !troupe_value_float(&value, &ms))
+                printf(", %.3f ms %s", ms, what);
+}
+
+void tr_follow_put_span(const struct troupe_value *span) {
+        struct troupe_value caller;
+        int64_t attempt;
+
+        (void)tr_follow_put(span, "component", NULL, NULL);
+        (void)tr_follow_put(span, "operation", ".", NULL);
+        (void)tr_follow_put(span, "instance", "[", "]");
+        (void)tr_follow_put(span, "outcome", ": ", NULL);
+        (void)tr_follow_put(span, "message", ": ", NULL);
+        put_ms(span, "queued", "queued");
+        put_ms(span, "run", "run");
+        if (find_number(span, "attempt", &attempt) && attempt > 1)
+                printf(", attempt %" PRId64, attempt);
+        if (!troupe_value_get(span, "caller", &caller))
+                tr_follow_put_client(&caller, "uid", "pid");
 }
 
 void tr_follow_put_line(const struct troupe_value *event) {

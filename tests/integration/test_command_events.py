@@ -49,6 +49,14 @@ LINES = [
     ("lifecycle", {"event": "\x1b[31m", "handle": "0d6a65fb", "name": "n\u009b\x07", "actor": "w"},
      "20:51:10.925 \\x1b[31m n\\xc2\\x9b\\x07[0d6a65fb]\n"),
     ("task", {"unheard": "of"}, "20:51:10.925 task \n"),
+    ("trace", {"trace": "4bf92f3577b34da6a3ce929d0e0e4736", "span": "00f067aa0ba902b7", "component": "media.streams", "operation": "create",
+               "instance": "left", "caller": {"uid": 7, "pid": 77}, "began": TIME, "queued": 0.012, "run": 1.2044, "outcome": "ok",
+               "attempt": 1},
+     "20:51:10.925 trace media.streams.create[left]: ok, 0.012 ms queued, 1.204 ms run (uid 7, pid 77)\n"),
+    ("trace", {"trace": "4bf92f3577b34da6a3ce929d0e0e4736", "span": "00f067aa0ba902b7", "parent": "00f067aa0ba902b8", "component": "c\x1b",
+               "operation": "o", "caller": {"uid": 7}, "began": TIME, "queued": 5000, "run": 0, "outcome": "abandoned",
+               "message": "the call's time has passed", "attempt": 3, "new": 1},
+     "20:51:10.925 trace c\\x1b.o: abandoned: the call's time has passed, 5000.000 ms queued, 0.000 ms run, attempt 3 (uid 7)\n"),
 ]
 LOG_LINES = [
     ({"level": "info", "message": "ready"}, "20:51:10.925 info: ready\n"),
@@ -137,6 +145,18 @@ class Following(Commands):
         self.read(command, '{"time":"%s","level":"info","message":"ready"}\n' % TIME)
         self.interrupt(command)
 
+    def test_calls(self):
+        command = self.start("trace", topics=["trace"])
+        for topic, event, line in LINES:
+            if topic == "trace":
+                self.say("trace", event)
+                self.read(command, line.replace(" trace ", " ").replace("\n", " (trace 4bf92f3577b34da6a3ce929d0e0e4736)\n"))
+        self.interrupt(command)
+        command = self.start("trace", "-j", topics=["trace"])
+        self.say("trace", {"run": 1.5})
+        self.read(command, '{"time":"%s","run":1.5}\n' % TIME)
+        self.interrupt(command)
+
     def test_it_ends_when_the_daemon_does(self):
         command = self.start("log", topics=["log"])
         self.say("log", LOG_LINES[0][0])
@@ -170,6 +190,63 @@ class Following(Commands):
                 out, error = command.communicate(timeout=scripted.TIMEOUT_SECONDS)
                 self.assertEqual((out, command.returncode), ("", 2))
                 self.assertIn("usage: troupe " + words[0], error)
+
+
+def span(number, parent=None, **more):
+    return {"trace": "t", "span": f"{number:016x}", **({"parent": f"{parent:016x}"} if parent else {}), "component": "c", "operation": f"o{number}",
+            "caller": {"uid": 7}, "began": TIME, "queued": 0, "run": 1, "outcome": "ok", "attempt": 1, **more}
+
+
+class OneTrace(Commands):
+    ID = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+    def trace(self, answer, *options):
+        def on(server, method, params, reply):
+            reply(answer)
+
+        with scripted.Server(on) as server:
+            command = self.run_command(server.socket, *options, "trace", self.ID)
+            out, error = command.communicate(timeout=scripted.TIMEOUT_SECONDS)
+            self.assertEqual(server.tell(), ["trace", [{"id": self.ID}]])
+        return command.returncode, out, error
+
+    def tree(self, *spans):
+        code, out, error = self.trace(spans)
+        self.assertEqual((code, error), (0, ""))
+        lines = out.splitlines()
+        for line in lines:
+            self.assertRegex(line, r"^20:51:10\.925 ( {2})*c\.o\d+: ok, 0\.000 ms queued, 1\.000 ms run \(uid 7\)$")
+        return [line[13:].split(":")[0] for line in lines]
+
+    def test_who_was_called_stands_below(self):
+        self.assertEqual(self.tree(span(1), span(2, 1), span(3, 2), span(4, 1), span(5)), ["c.o1", "  c.o2", "    c.o3", "  c.o4", "c.o5"])
+
+    def test_whose_caller_is_not_there_stands_at_the_left(self):
+        self.assertEqual(self.tree(span(2, 99), span(3, 2)), ["c.o2", "  c.o3"])
+        # however its clock may have it
+        self.assertEqual(self.tree(span(2, 1), span(1)), ["c.o1", "  c.o2"])
+
+    def test_what_makes_no_tree_is_printed_all_the_same(self):
+        self.assertEqual(self.tree(span(1, 2), span(2, 1), span(3, 3)), ["c.o3", "c.o1", "  c.o2"])
+        deep = self.tree(*(span(i, i - 1) for i in range(1, 200)))
+        self.assertEqual(sorted(int(line.strip()[3:]) for line in deep), list(range(1, 200)))
+
+    def test_for_programs_it_is_one_array(self):
+        spans = [span(1), span(2, 1)]
+        code, out, error = self.trace(spans, "-j")
+        self.assertEqual((code, error), (0, ""))
+        self.assertEqual(out, json.dumps(spans, separators=(",", ":")) + "\n")
+
+    def test_there_is_none(self):
+        for options in ([], ["-j"]):
+            self.assertEqual(self.trace([], *options), (4, "", "troupe: trace: not-found: no call of this trace is known here: "
+                                                               "it may have ended too long ago, or not yet\n"))
+
+    def test_what_is_wrong_is_told(self):
+        self.assertEqual(self.trace(scripted.Error("bad-request", "no id")), (2, "", "troupe: trace: bad-request: no id\n"))
+        code, out, error = self.trace(7)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("troupe: trace: ", error)
 
 
 class WithDaemon(Commands):
