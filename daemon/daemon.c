@@ -86,10 +86,22 @@ static struct tr_failure *first_of(struct tr_failure *take_one, struct tr_failur
         return take_one ? take_one : take_other;
 }
 
+/* NULL with a descriptor (-1: none is configured), or why the file that is configured cannot be had. */
+static struct tr_failure *open_trace_file(const struct tr_settings *settings, int *ret_fd) {
+        const char *why;
+
+        *ret_fd = -1;
+        why = settings->trace_file ? tr_trace_file_open(settings->trace_file, ret_fd) : NULL;
+        return why ? tr_failure_new(TR_CODE_LOAD, "%s:%d: trace.file: %s cannot be written: %s", settings->file,
+                                    settings->trace_file_line, settings->trace_file, why) :
+                     NULL;
+}
+
 /* Applies all of it, as far as it can be: what could not be was logged, and the first such thing is the answer. */
-static struct tr_failure *daemon_apply(struct tr_daemon *daemon, const struct tr_settings *settings) {
+static struct tr_failure *daemon_apply(struct tr_daemon *daemon, const struct tr_settings *settings, int take_trace_fd) {
         const struct tr_server_limits limits = server_limits(&settings->limits);
         struct tr_failure *failure = NULL;
+        bool failed;
 
         tr_reload_log_unapplied(daemon->options.settings, settings);
         tr_log_set_level((enum tr_log_level)settings->log_level);
@@ -97,7 +109,11 @@ static struct tr_failure *daemon_apply(struct tr_daemon *daemon, const struct tr
         tr_process_prepare_server(settings->limits.connections, settings->limits.actors);
         tr_host_set_limits(&daemon->host, settings);
         tr_server_set_limits(daemon->server, &limits);
-        if (daemon_apply_access(daemon, settings) < 0 || tr_supervisor_reload(daemon->supervisor, &settings->actors) < 0)
+        failed = daemon_apply_access(daemon, settings) < 0;
+        /* also the same file, which whoever rotates logs has renamed */
+        failed |= tr_trace_file_set(daemon->host.trace_file, take_trace_fd) < 0;
+        failed |= tr_supervisor_reload(daemon->supervisor, &settings->actors) < 0;
+        if (failed)
                 failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the new configuration");
         return first_of(failure, tr_pools_set(daemon->pools, &settings->pools));
 }
@@ -116,16 +132,20 @@ static void notify_reloading(const struct tr_daemon *daemon) {
 static struct tr_failure *daemon_reload(struct tr_daemon *daemon) {
         struct tr_settings *settings = NULL;
         struct tr_failure *failure;
+        int trace_fd;
 
         if (daemon->draining)
                 return tr_failure_new(TR_CODE_SHUTTING_DOWN, "the daemon is shutting down");
         notify_reloading(daemon);
         failure = tr_reload_read(daemon->options.config, daemon->options.scope, &settings);
+        if (!failure)
+                failure = open_trace_file(settings, &trace_fd);
         if (!failure) {
-                failure = daemon_apply(daemon, settings);
+                failure = daemon_apply(daemon, settings, trace_fd);
                 tr_settings_free(daemon->reloaded);
-                daemon->settings = daemon->reloaded = settings;
+                daemon->settings = daemon->reloaded = tr_steal(settings);
         }
+        tr_settings_free(settings);
         if (failure)
                 tr_log(TR_LOG_ERROR, "reload: %s: %s", tr_code_text(failure->code), failure->message);
         else
@@ -240,17 +260,14 @@ static int daemon_create_supervisor(struct tr_daemon *daemon) {
 }
 
 /* 0, TR_DAEMON_NO_TRACE_FILE, or a negative errno. */
-static int daemon_open_trace_file(struct tr_daemon *daemon) {
-        const struct tr_settings *settings = daemon->options.settings;
-        const char *why;
+static int daemon_set_trace_file(struct tr_daemon *daemon) {
+        struct tr_failure *failure;
         int fd;
 
-        if (!settings->trace_file)
-                return 0;
-        why = tr_trace_file_open(settings->trace_file, &fd);
-        if (why) {
-                tr_log(TR_LOG_ERROR, "%s:%d: trace.file: %s cannot be written: %s", settings->file, settings->trace_file_line,
-                       settings->trace_file, why);
+        failure = open_trace_file(daemon->settings, &fd);
+        if (failure) {
+                tr_log(TR_LOG_ERROR, "%s", failure->message);
+                tr_failure_unref(failure);
                 return TR_DAEMON_NO_TRACE_FILE;
         }
         return tr_error_fold(tr_trace_file_set(daemon->host.trace_file, fd));
@@ -309,7 +326,7 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
         daemon->watchdog.fire = on_watchdog;
         r = daemon_create(daemon);
         if (r == 0)
-                r = daemon_open_trace_file(daemon);
+                r = daemon_set_trace_file(daemon);
         if (r == 0)
                 r = daemon_listen(daemon);
         if (r != 0) {

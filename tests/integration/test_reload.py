@@ -140,6 +140,22 @@ class Refused(Reload):
         with self.assertRaisesRegex(harness.Error, "socket.group: there is no group no such group"):
             self.request("reload")
 
+    def test_a_trace_file_that_cannot_be_written_changes_nothing(self):
+        self.configure(actors=[{"actor": "actor", "publish": "new"}], trace={"file": "none/spans.jsonl"})
+        with self.assertRaises(harness.Error) as raised:
+            self.request("reload")
+        self.assertEqual(raised.exception.code, "load")
+        self.assertEqual(raised.exception.message, f"{self.daemon.config}:1: trace.file: {self.daemon.directory}/none/spans.jsonl "
+                                                   "cannot be written: No such file or directory")
+        self.assertIsNone(self.request("find", "new"))
+        self.reload(trace={"file": "spans.jsonl"})
+        self.assertEqual((self.daemon.directory / "spans.jsonl").read_text(), "")
+        # Whoever has taken it away gets another one.
+        (self.daemon.directory / "spans.jsonl").rename(self.daemon.directory / "rotated.jsonl")
+        self.reload()
+        self.assertEqual((self.daemon.directory / "spans.jsonl").read_text(), "")
+        self.reload(trace={"file": None})
+
     def test_the_command_says_what_is_wrong(self):
         command = [harness.BUILD / "troupe", "-S", self.daemon.socket, "reload"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
