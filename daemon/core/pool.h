@@ -94,6 +94,7 @@ struct tr_slot {
         struct tr_list free_link; /* among those who wait for work */
         /* The worker's thread sets it and clears it, whoever gives it work clears it. A hint outside of the lock. */
         _Atomic bool free;
+        _Atomic uint32_t dealt;       /* messages that are routed here and not posted yet */
         _Atomic uint32_t in_progress; /* messages that its worker has begun and not ended: the worker's thread writes it */
 };
 

@@ -17,9 +17,10 @@ static bool slot_is_candidate(const struct tr_slot *slot) {
                !tr_actor_is_killed(slot->worker);
 }
 
-/* Waiting and running. relaxed: a guess, which is old when it is used. */
+/* Waiting, on the way there, and running. relaxed: a guess, which is old when it is used. */
 static uint32_t slot_load(const struct tr_slot *slot) {
         return atomic_load_explicit(&slot->worker->mailbox.messages, memory_order_relaxed) +
+               atomic_load_explicit(&slot->dealt, memory_order_relaxed) +
                atomic_load_explicit(&slot->in_progress, memory_order_relaxed);
 }
 
@@ -59,8 +60,8 @@ static uint32_t pool_begin_locked(struct tr_pool *pool) TR_REQUIRES(pool->lock) 
         return pool->routing == TR_ROUTING_SMALLEST_MAILBOX ? pool_find_smallest_locked(pool, at) : at;
 }
 
-/* A reference to the first candidate of those that are `*passed` slots behind `begin`, or further; NULL: none is left. */
-static struct tr_target *pool_next_candidate_locked(struct tr_pool *pool, uint32_t begin, uint32_t *passed)
+/* The first candidate of those that are `*passed` slots behind `begin`, or further; NULL: none is left. */
+static struct tr_slot *pool_next_candidate_locked(struct tr_pool *pool, uint32_t begin, uint32_t *passed)
         TR_REQUIRES(pool->lock) {
         while (*passed < pool->workers) {
                 uint32_t at = (begin + (*passed)++) % pool->workers;
@@ -69,7 +70,7 @@ static struct tr_target *pool_next_candidate_locked(struct tr_pool *pool, uint32
                         continue;
                 if (pool->routing == TR_ROUTING_ROUND_ROBIN)
                         pool->next = at + 1;
-                return tr_target_ref(&slot->worker->target);
+                return slot;
         }
         return NULL;
 }
@@ -78,6 +79,7 @@ static enum tr_post pool_enqueue_locked(struct tr_pool *pool, struct tr_message 
         size_t bytes = tr_message_bytes(message);
         if (pool->queue_count >= pool->queue_max || pool->queue_bytes + bytes > pool->queue_bytes_max)
                 return TR_POST_FULL;
+        tr_list_unlink(&message->link);
         tr_list_append(&pool->queue, &message->link);
         pool->queue_count++;
         pool->queue_bytes += bytes;
@@ -100,6 +102,8 @@ static void call(struct tr_target *worker) {
         tr_target_unref(worker);
 }
 
+/* One message at a time: what is for a worker whose mailbox is full, say, goes to any other. */
+
 /* Posts to a worker; TR_POST_CLOSED where none runs. */
 static enum tr_post pool_post_to_worker(struct tr_pool *pool, struct tr_message *message) {
         enum tr_post post = TR_POST_CLOSED;
@@ -108,7 +112,8 @@ static enum tr_post pool_post_to_worker(struct tr_pool *pool, struct tr_message 
                 tr_lock_acquire(&pool->lock);
                 if (passed == 0)
                         begin = pool_begin_locked(pool);
-                struct tr_target *worker = pool_next_candidate_locked(pool, begin, &passed);
+                struct tr_slot *slot = pool->stopping ? NULL : pool_next_candidate_locked(pool, begin, &passed);
+                struct tr_target *worker = slot ? tr_target_ref(&slot->worker->target) : NULL;
                 tr_lock_release(&pool->lock);
                 if (!worker)
                         return post;
@@ -122,22 +127,12 @@ static enum tr_post pool_post_to_worker(struct tr_pool *pool, struct tr_message 
 }
 
 static enum tr_post pool_post_one(struct tr_pool *pool, struct tr_message *message) {
-        if (tr_message_bytes(message) > pool->mailbox_bytes)
-                return TR_POST_TOO_LARGE;
-        tr_lock_acquire(&pool->lock);
-        bool closed = pool->stopping;
-        bool routed = pool->routing != TR_ROUTING_SHARED && pool->running > 0;
-        tr_lock_release(&pool->lock);
-        if (closed)
-                return TR_POST_CLOSED;
-        if (routed) {
-                enum tr_post post = pool_post_to_worker(pool, message);
-                if (post != TR_POST_CLOSED)
-                        return post;
-        }
+        enum tr_post post = pool_post_to_worker(pool, message);
+        if (post != TR_POST_CLOSED)
+                return post;
         struct tr_target *free = NULL;
         tr_lock_acquire(&pool->lock);
-        enum tr_post post = pool->stopping ? TR_POST_CLOSED : pool_enqueue_locked(pool, message);
+        post = pool->stopping ? TR_POST_CLOSED : pool_enqueue_locked(pool, message);
         if (post == TR_POST_OK)
                 free = pool_take_free_locked(pool);
         tr_lock_release(&pool->lock);
@@ -145,20 +140,119 @@ static enum tr_post pool_post_one(struct tr_pool *pool, struct tr_message *messa
         return post;
 }
 
+/*
+ * Many at once, as they come from one piece of a connection's: they are dealt out under one lock, and each worker is then given its
+ * run of them under one lock of its mailbox, with at most one wake.
+ */
+
+#define DEALT_MAX 64
+/* Looks at the load of a worker, while the lock is held. */
+#define LOOKS_MAX 4096
+#define RUNS_MAX 16
+
+struct run {
+        struct tr_slot *slot;
+        struct tr_target *worker;
+        struct tr_list messages;
+        uint32_t count;
+};
+
+struct deal {
+        struct run runs[RUNS_MAX];
+        uint32_t runs_count;
+        uint32_t count; /* messages in all, those too that went to the pool's queue */
+};
+
+static struct run *deal_run(struct deal *deal, struct tr_slot *slot) {
+        for (uint32_t i = 0; i < deal->runs_count; i++)
+                if (deal->runs[i].slot == slot)
+                        return &deal->runs[i];
+        struct run *run = &deal->runs[deal->runs_count++];
+        run->slot = slot;
+        run->worker = tr_target_ref(&slot->worker->target);
+        run->count = 0;
+        tr_list_init(&run->messages);
+        return run;
+}
+
+static bool deal_is_full(const struct deal *deal, const struct tr_pool *pool) {
+        uint32_t max = pool->routing == TR_ROUTING_SMALLEST_MAILBOX ? 1 + LOOKS_MAX / pool->workers : DEALT_MAX;
+        return deal->count >= max || (deal->runs_count == RUNS_MAX && pool->workers > RUNS_MAX);
+}
+
+/* Gives one to a worker, or to the pool's queue. Where that is not to be, it is still in its list. */
+static enum tr_post pool_deal_one_locked(struct tr_pool *pool, struct deal *deal, struct tr_message *message)
+        TR_REQUIRES(pool->lock) {
+        uint32_t passed = 0;
+        struct tr_slot *slot = NULL;
+        if (pool->stopping)
+                return TR_POST_CLOSED;
+        if (tr_message_bytes(message) > pool->mailbox_bytes)
+                return TR_POST_TOO_LARGE;
+        if (pool->routing != TR_ROUTING_SHARED && pool->running > 0)
+                slot = pool_next_candidate_locked(pool, pool_begin_locked(pool), &passed);
+        if (!slot)
+                return pool_enqueue_locked(pool, message);
+        struct run *run = deal_run(deal, slot);
+        tr_list_unlink(&message->link);
+        tr_list_append(&run->messages, &message->link);
+        run->count++;
+        if (pool->routing == TR_ROUTING_SMALLEST_MAILBOX)
+                atomic_fetch_add_explicit(&slot->dealt, 1, memory_order_relaxed);
+        return TR_POST_OK;
+}
+
+/* Hands over what was dealt out; what a worker did not take, because its mailbox is full or it has just ended, is put into `left`. */
+static void deal_post(struct deal *deal, struct tr_pool *pool, struct tr_list *left) {
+        for (uint32_t i = 0; i < deal->runs_count; i++) {
+                struct run *run = &deal->runs[i];
+                if (run->worker->ops->post(run->worker, &run->messages) != TR_POST_OK)
+                        tr_list_splice(left, &run->messages);
+                if (pool->routing == TR_ROUTING_SMALLEST_MAILBOX)
+                        atomic_fetch_sub_explicit(&run->slot->dealt, run->count, memory_order_relaxed);
+                tr_target_unref(run->worker);
+        }
+}
+
+/* Some from the front of the list. Not TR_POST_OK: the first that is left in it was refused. */
+static enum tr_post pool_post_some(struct tr_pool *pool, struct tr_list *messages) {
+        struct deal deal;
+        struct tr_list left = TR_LIST_INIT(left);
+        struct tr_message *message;
+        enum tr_post post = TR_POST_OK, again = TR_POST_OK;
+        deal.runs_count = deal.count = 0;
+        tr_lock_acquire(&pool->lock);
+        while (post == TR_POST_OK && !deal_is_full(&deal, pool) &&
+               (message = tr_list_first(messages, struct tr_message, link))) {
+                post = pool_deal_one_locked(pool, &deal, message);
+                deal.count += post == TR_POST_OK;
+        }
+        bool call_free = pool->queue_count > 0 && !tr_list_is_empty(&pool->free);
+        tr_lock_release(&pool->lock);
+        deal_post(&deal, pool, &left);
+        if (call_free)
+                tr_pool_call_free(pool);
+        while (again == TR_POST_OK && (message = tr_list_first(&left, struct tr_message, link))) {
+                tr_list_unlink(&message->link);
+                again = pool_post_one(pool, message);
+                if (again != TR_POST_OK)
+                        tr_list_prepend(&left, &message->link);
+        }
+        tr_list_for_each(message, &left, link)
+                deal.count--;
+        /* relaxed: a figure for people */
+        atomic_fetch_add_explicit(&pool->messages_total, deal.count, memory_order_relaxed);
+        tr_list_splice(&left, messages);
+        tr_list_splice(messages, &left);
+        return again != TR_POST_OK ? again : post;
+}
+
 enum tr_post tr_pool_post(struct tr_target *target, struct tr_list *messages) {
         struct tr_pool *pool = (struct tr_pool *)target;
-        struct tr_message *message;
-        while ((message = tr_list_first(messages, struct tr_message, link))) {
-                tr_list_unlink(&message->link);
-                enum tr_post post = pool_post_one(pool, message);
-                if (post != TR_POST_OK) {
-                        tr_list_prepend(messages, &message->link);
-                        return post;
-                }
-                /* relaxed: a figure for people */
-                atomic_fetch_add_explicit(&pool->messages_total, 1, memory_order_relaxed);
-        }
-        return TR_POST_OK;
+        enum tr_post post = TR_POST_OK;
+        while (post == TR_POST_OK && !tr_list_is_empty(messages))
+                post = pool_post_some(pool, messages);
+        return post;
 }
 
 /* The pool's queue, as workers see it */
