@@ -315,12 +315,6 @@ static void actor_reject_list(struct tr_actor *actor, struct tr_list *list, stru
         }
 }
 
-static enum tr_event actor_end_event(struct tr_failure *failure) {
-        if (!failure)
-                return TR_EVENT_STOPPED;
-        return failure->code == TR_CODE_KILLED ? TR_EVENT_KILLED : TR_EVENT_FAULTED;
-}
-
 /* Moves what was taken and not begun to the front of another list. */
 static void take_unbegun(struct tr_list *in_hand, struct tr_list *left) {
         struct tr_list unbegun = TR_LIST_INIT(unbegun);
@@ -367,7 +361,7 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         tr_actor_tell_slow(actor, NULL);
         /* Nobody heard of one whose thread never ran. */
         if (actor->opened)
-                actor_announce(actor, actor_end_event(take_failure), take_failure);
+                actor_announce(actor, tr_event_of_end(take_failure), take_failure);
         tr_target_end(&actor->target, take_failure);
         if (left_slot)
                 tr_slot_gone(actor->slot);

@@ -94,6 +94,7 @@ static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_o
         pool->mailbox_bytes = options->mailbox_bytes ? options->mailbox_bytes : system->limits.mailbox_bytes;
         pool->async = options->async;
         pool->persistent = options->persistent;
+        pool->target.owner_pid = options->owner_pid;
         pool->args = args;
         pool->args_bytes = options->args_bytes;
         pool->args_count = options->args_count;
@@ -149,6 +150,7 @@ struct tr_failure *tr_pool_start(struct tr_system *system, struct tr_session *se
         take_start->spawned = tr_target_ref(target);
         tr_lock_acquire(&pool->lock);
         pool->start = take_start;
+        pool->introduced = true;
         tr_lock_release(&pool->lock);
         for (uint32_t i = 0; i < pool->workers; i++)
                 tr_slot_start(&pool->slots[i]);
@@ -174,10 +176,15 @@ static void pool_end(struct tr_pool *pool, struct tr_failure *failure, struct tr
         }
         tr_lock_acquire(&pool->lock);
         struct tr_message *start = tr_steal(pool->start);
+        bool introduced = pool->introduced;
         tr_lock_release(&pool->lock);
         if (start)
                 tr_message_reject(start, owed, owed->ran);
         tr_message_unref(start);
+        if (introduced)
+                tr_system_tell(pool->target.system, &(struct tr_news){ .event = tr_event_of_end(failure),
+                                                                       .target = &pool->target,
+                                                                       .failure = failure });
         tr_target_end(&pool->target, failure);
         tr_failure_unref(owed);
         tr_target_unref(&pool->target);

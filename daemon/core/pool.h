@@ -54,6 +54,7 @@ struct tr_pool_options {
         uint32_t args_count;
         bool args_internal; /* in the internal form */
         uint32_t owner_uid;
+        int32_t owner_pid; /* of the client that starts it; 0: none does */
         uint32_t workers; /* at most TR_POOL_WORKERS_MAX; 0: as many as CPUs */
         enum tr_routing routing;
         uint32_t queue; /* messages in the pool's own queue */
@@ -131,6 +132,7 @@ struct tr_pool {
         bool killed TR_GUARDED_BY(lock);
         bool over TR_GUARDED_BY(lock);
         enum tr_stop_reason stop_reason TR_GUARDED_BY(lock);
+        bool introduced TR_GUARDED_BY(lock); /* it has its name: others may have heard of it */
         struct tr_message *start TR_GUARDED_BY(lock); /* who started it waits for the first worker; strong */
         struct tr_failure *failure TR_GUARDED_BY(lock); /* what it ends with */
         struct tr_timer stop_timer; /* as an actor's */

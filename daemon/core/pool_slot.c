@@ -170,6 +170,9 @@ void tr_slot_started(struct tr_slot *slot, struct tr_actor *worker) {
         /* without memory for it the pool is called what was asked for */
         if (first)
                 (void)!tr_target_name_actor(&pool->target, tr_target_actor(&worker->target));
+        if (first)
+                tr_system_tell(pool->target.system,
+                               &(struct tr_news){ .event = TR_EVENT_STARTED, .target = &pool->target });
         if (start)
                 tr_message_resolve(start, &nil, sizeof(nil), false);
         tr_message_unref(start);

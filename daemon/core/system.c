@@ -270,6 +270,12 @@ struct tr_refused tr_refused_message(struct tr_target *target, const struct tr_m
         };
 }
 
+enum tr_event tr_event_of_end(const struct tr_failure *failure) {
+        if (!failure)
+                return TR_EVENT_STOPPED;
+        return failure->code == TR_CODE_KILLED ? TR_EVENT_KILLED : TR_EVENT_FAULTED;
+}
+
 void tr_system_tell(struct tr_system *system, const struct tr_news *news) {
         if (system->hooks.event)
                 system->hooks.event(system->hooks.userdata, news);

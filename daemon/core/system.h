@@ -55,6 +55,9 @@ enum tr_event {
         TR_EVENT_SLOW,
 };
 
+/* What an end is told as: STOPPED, FAULTED or KILLED. NULL: it was orderly. */
+enum tr_event tr_event_of_end(const struct tr_failure *failure);
+
 /* Something that happened to a target. All of it is borrowed for the call. */
 struct tr_news {
         enum tr_event event;

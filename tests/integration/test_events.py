@@ -254,11 +254,47 @@ class Lifecycle(Events):
         pool = self.request("pool", "crew", "once:Once", [], {"workers": 1})
         started = self.event("lifecycle")
         self.assertEqual((started["event"], started["name"], started["actor"]), ("started", "w-1", "once:Once"))
+        started = self.event("lifecycle")
+        self.assertEqual((started["event"], started["name"]), ("started", "crew"))
         self.client.notify("send", pool, "leave", [])
         events = [self.event("lifecycle") for _ in range(3)]
         self.assertEqual([(event["event"], event["name"]) for event in events],
                          [("faulted", "w-1"), ("started", "w-1.1"), ("restarted", "w-1.1")])
         self.assertEqual(events[1]["handle"], events[2]["handle"])
+
+    def pool(self, then=None, args=()):
+        """Starts a pool, and ends it as `then` does; answers its own events, without those of its workers."""
+        pool = None
+        try:
+            pool = self.request("pool", "crew", "worker", list(args), {"workers": 2})
+            then(pool)
+        except harness.Error as error:
+            self.error = error
+        events = []
+        while not events or events[-1]["event"] == "started":
+            event = self.event("lifecycle")
+            if event["name"] == "crew":
+                events.append(event)
+        if pool:
+            self.assertEqual({pool[5:13]}, {event["handle"] for event in events})
+        return events
+
+    def test_a_pool_itself(self):
+        events = self.pool(then=lambda pool: self.request("stop", pool))
+        self.assertEqual([("started", "worker:Worker", self.me()), ("stopped", "worker:Worker", self.me())],
+                         [(event["event"], event["actor"], event["by"]) for event in events])
+        events = self.pool(then=lambda pool: self.request("stop", pool, {"kill": True}))
+        self.assertEqual(["started", "killed"], [event["event"] for event in events])
+        self.assertEqual(("killed", self.me()), (events[1]["error"]["code"], events[1]["by"]))
+        events = self.pool(args=[True])  # all first starts fail
+        self.assertEqual(["faulted"], [event["event"] for event in events])
+        self.assertEqual(("fault", self.error.message), (events[0]["error"]["code"], events[0]["error"]["message"]))
+
+    def test_a_pool_that_never_was(self):
+        self.spawn(publish="crew")
+        self.assertEqual("taken", self.refusal("pool", "crew", "worker", []))
+        self.request("ping")
+        self.assertEqual([], [frame for frame in self.client.notifications if frame[2][1]["name"] == "crew"])
 
     def test_what_ends_with_the_daemon(self):
         actor, _ = self.spawn(detach=True)

@@ -251,8 +251,17 @@ class Pools(unittest.TestCase):
         self.assertRegex(handle, "^pool:[0-9a-f]{32}$")
         self.assertEqual("8\n", troupe("ask", "cli", "add", "1"))
         self.assertEqual(handle, troupe("pool", "--if-absent", "cli", "worker", "7").strip())
+        while json.loads(troupe("-j", "info", "cli"))["running"] < 3:
+            pass
         rows = json.loads(troupe("-j", "ls", "pools"))
         self.assertEqual(["pool", "worker", "worker", "worker"], sorted(row["kind"] for row in rows))
+        titles, *table = (line.split() for line in troupe("ls", "pools").splitlines())
+        self.assertEqual(["HANDLE", "KIND", "NAME", "PUBLISHED", "STATE", "MAILBOX", "MESSAGES", "HEAP", "ACTOR"], titles)
+        self.assertEqual([["pool", "cli", "cli", "running", "0", "1"], ["worker", "w-1", "-"], ["worker", "w-2", "-"],
+                          ["worker", "w-3", "-"]],
+                         sorted(row[1:7] if row[1] == "pool" else row[1:4] for row in table))
+        self.assertEqual({"worker:Worker"}, {row[8] for row in table})
+        self.assertEqual([], [line for line in troupe("ls", "actors").splitlines()[1:]])
         self.assertEqual("shared", json.loads(troupe("-j", "info", "cli"))["routing"])
         troupe("stop", "cli")
         troupe("done", handle)

@@ -154,6 +154,19 @@ class Actors(InATerminal):
         screen.press("q")
         self.has_ended(screen, 0)
 
+    def test_workers_are_named_by_their_pool(self):
+        pool = self.client.request("pool", "crew", "worker", [], {"workers": 2})
+        screen = self.top(self.daemon.socket)
+        rows = rows_of(screen.wait_for(lambda text: len(rows_of(text)) == 2))
+        self.assertEqual({"crew.w-1", "crew.w-2"}, set(rows))
+        killed = next(row["handle"] for row in self.client.request("list", {"kind": "pool"}) if row["name"] == "w-2")
+        self.client.request("stop", killed, {"kill": True})
+        screen.wait_for(lambda text: {"crew.w-1", "crew.w-2.1"} == set(rows_of(text)))
+        self.client.request("stop", pool)
+        screen.wait_for("no actors")
+        screen.press("q")
+        self.has_ended(screen, 0)
+
     def test_sorting(self):
         handles = {name: self.spawn(name) for name in ("a", "b", "c")}
         self.client.request("send", handles["b"], "burn", [])

@@ -98,6 +98,7 @@ static struct tr_failure *read_request(struct tr_request *request, struct pool_o
         pool->args = args.data;
         pool->args_bytes = args.bytes;
         pool->owner_uid = request->connection->peer.uid;
+        pool->owner_pid = request->connection->peer.pid;
         pool->workers = chosen->workers;
         pool->queue = chosen->queue;
         pool->heap_bytes = chosen->heap_bytes;
