@@ -29,6 +29,7 @@
 #include "daemon/process.h"
 #include "daemon/reload.h"
 #include "daemon/supervisor.h"
+#include "daemon/watch/metrics.h"
 #include "daemon/watch/trace_file.h"
 
 struct tr_daemon {
@@ -159,6 +160,17 @@ static struct tr_failure *on_reload(void *userdata) {
         return daemon_reload(userdata);
 }
 
+static void on_metrics(void *userdata, struct tr_writer *text) {
+        const struct tr_daemon *daemon = userdata;
+        const struct tr_watched watched = {
+                .system = daemon->host.system,
+                .server = daemon->server,
+                .feed = daemon->host.feed,
+        };
+
+        tr_metrics_write(&watched, text);
+}
+
 static void on_signal(void *userdata, int signal) {
         if (signal == SIGHUP)
                 tr_failure_unref(daemon_reload(userdata));
@@ -229,6 +241,7 @@ static int daemon_create_server(struct tr_daemon *daemon) {
                 .limits = server_limits(&daemon->options.settings->limits),
                 .shutdown = on_shutdown,
                 .reload = on_reload,
+                .write_metrics = on_metrics,
                 .userdata = daemon,
         };
 

@@ -66,6 +66,7 @@ extern const struct tr_command tr_cmd_help;
 extern const struct tr_command tr_cmd_info;
 extern const struct tr_command tr_cmd_log;
 extern const struct tr_command tr_cmd_ls;
+extern const struct tr_command tr_cmd_metrics;
 extern const struct tr_command tr_cmd_ping;
 extern const struct tr_command tr_cmd_pool;
 extern const struct tr_command tr_cmd_publish;

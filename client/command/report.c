@@ -51,6 +51,12 @@ int tr_report_errno(const struct tr_invocation *invocation, int r) {
         return TR_EXIT_FAILED;
 }
 
+int tr_report_file(const struct tr_invocation *invocation, const char *path, int r) {
+        print_prefix(invocation);
+        fprintf(stderr, "%s: %s\n", path, strerror(-r));
+        return TR_EXIT_FAILED;
+}
+
 int tr_report_no_daemon(const struct tr_invocation *invocation, const char *paths, int r) {
         print_prefix(invocation);
         fprintf(stderr, "%s: no daemon answers at %s: %s\n", tr_code_text(TR_CODE_DISCONNECTED), paths, strerror(-r));

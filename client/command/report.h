@@ -19,6 +19,8 @@ __attribute__((format(printf, 2, 3))) int tr_report_usage(const struct tr_invoca
 int tr_report_no_command(const struct tr_invocation *invocation, const char *name);
 /* Something on this side that no code of the protocol's stands for. */
 int tr_report_errno(const struct tr_invocation *invocation, int r);
+/* The same of a file. */
+int tr_report_file(const struct tr_invocation *invocation, const char *path, int r);
 /* There is no connection to be had: `r` is why not, `paths` what was tried. */
 int tr_report_no_daemon(const struct tr_invocation *invocation, const char *paths, int r);
 

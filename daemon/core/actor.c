@@ -71,6 +71,23 @@ static void actor_show_load(struct tr_actor *actor) {
                 atomic_store_explicit(&actor->slot->in_progress, actor->in_progress, memory_order_relaxed);
 }
 
+/* One that its pool routed begins: `since_ns` is from now on when that was. */
+static void actor_note_begin(struct tr_actor *actor, struct tr_message *message, uint64_t now_ns) {
+        if (message->since_ns == 0)
+                return;
+        tr_times_add(&actor->slot->wait, now_ns > message->since_ns ? now_ns - message->since_ns : 0);
+        message->since_ns = now_ns;
+        message->timed = true;
+}
+
+/* It ends: before anybody hears of that, so that who has an answer finds it counted. The slot of one that was given up is another's. */
+static void actor_note_end(struct tr_actor *actor, struct tr_message *message) {
+        if (!message->timed || atomic_load_explicit(&actor->state, memory_order_relaxed) == TR_ACTOR_STUCK)
+                return;
+        message->timed = false;
+        tr_times_add(&actor->slot->run, tr_clock_ns() - message->since_ns);
+}
+
 /* A message has ended: it is put away at the next turn, or, where it is the actor's own, dropped. */
 static void actor_put_away(struct tr_actor *actor, struct tr_message *message) {
         actor->in_progress--;
@@ -117,6 +134,7 @@ void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const 
                         tr_slot_started(actor->slot, actor);
         }
         actor_show_rest(actor);
+        actor_note_end(actor, message);
         if (tr_message_settle(message, &begun) && message->asker)
                 message->asker->ops->resolve(message->asker, message, value, bytes, actor_will_flush(actor, message->asker));
         actor_put_away(actor, message);
@@ -125,6 +143,7 @@ void tr_actor_resolve(struct tr_actor *actor, struct tr_message *message, const 
 void tr_actor_reject(struct tr_actor *actor, struct tr_message *message, struct tr_failure *take_failure) {
         bool begun;
         actor_show_rest(actor);
+        actor_note_end(actor, message);
         if (tr_message_settle(message, &begun) && message->asker)
                 message->asker->ops->reject(message->asker, message, take_failure, take_failure->ran,
                                             actor_will_flush(actor, message->asker));
@@ -260,7 +279,8 @@ static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
         }
 }
 
-static void actor_run_messages(struct tr_actor *actor) {
+/* `now_ns`: a worker takes one message, which begins now; of others nobody measures that. */
+static void actor_run_messages(struct tr_actor *actor, uint64_t now_ns) {
         /* An answer in this very turn may have shown it at rest. */
         if (actor->taken && !atomic_load(&actor->stop_asked))
                 actor_enter_state(actor, TR_ACTOR_RUNNING);
@@ -269,6 +289,7 @@ static void actor_run_messages(struct tr_actor *actor) {
                 actor->taken = message->next_in_hand;
                 actor->more = actor->taken || actor_sees_more(actor);
                 if (tr_mailbox_begin(&actor->mailbox, message)) {
+                        actor_note_begin(actor, message, now_ns);
                         actor_begin(actor, message);
                 } else {
                         actor->in_progress++;
@@ -292,11 +313,12 @@ static void actor_run(struct tr_actor *actor) {
                 tr_actor_fault(actor, NULL, tr_failure_new(TR_CODE_NO_MEMORY, "an answer was lost for want of memory"));
         actor->more = true;
         actor_run_answers(actor, &answers);
+        uint64_t now_ns = tr_clock_ns();
         if (!actor_is_doomed(actor))
-                actor->next_timer_ns = behaviour->run_timers(actor->self, tr_clock_ns());
+                actor->next_timer_ns = behaviour->run_timers(actor->self, now_ns);
         if (!actor->slot)
                 actor_flush(actor); /* what is ready does not wait for what begins now */
-        actor_run_messages(actor);
+        actor_run_messages(actor, now_ns);
         if (!actor_is_doomed(actor))
                 actor->next_timer_ns = behaviour->run_timers(actor->self, tr_clock_ns());
 }
@@ -340,6 +362,9 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
                 tr_target_set_stillborn(&actor->target, take_failure);
         tr_mailbox_close_and_take(&actor->mailbox, &queue, &in_hand, &answers);
         if (actor->slot) {
+                struct tr_message *message;
+                tr_list_for_each(message, &in_hand, link)
+                        actor_note_end(actor, message);
                 tr_list_splice(&left, &queue);
                 take_unbegun(&in_hand, &left);
         }
@@ -348,6 +373,7 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
         atomic_store_explicit(&actor->target.gone, true, memory_order_relaxed);
         /* Before anybody is answered: who hears of the end may start another one under the name at once. */
         tr_registry_withdraw(&system->registry, &actor->target);
+        tr_system_keep_count(system, actor);
         tr_system_release_actor(system, actor->target.owner_uid);
         bool left_slot = actor->slot && tr_slot_left(actor->slot, actor, take_failure, &left);
         actor_flush(actor);

@@ -103,6 +103,7 @@ struct tr_actor {
         struct tr_mailbox mailbox;
         pthread_t thread;
         bool thread_over TR_GUARDED_BY(target.lock); /* it may be joined: no signal may be sent to it any more */
+        bool is_counted; /* its messages are among those of the ended; guarded by the system's lock */
         struct tr_list reap_link;
 
         /* Immutable. */

@@ -59,11 +59,14 @@ struct tr_message {
         bool internal;          /* args are in the internal form (a VM wrote them), else as a peer sent them */
         uint8_t errors;         /* the asker's own: the form in which it wants a failure */
         bool lone;              /* a hint of the asker's: it waits for this answer, and for nothing else */
+        bool timed;             /* the worker's: how long it runs is measured, and it has not ended */
         uint16_t handler_len;
         uint32_t args_count;
         uint32_t args_bytes;
         uint32_t caller_uid;
         uint64_t cargo_bytes; /* of what it was posted with */
+        /* Of one that a pool routed when it was posted; 0 of any other. Once it has begun, when that was. */
+        uint64_t since_ns;
         /* What the arguments carry; later, what the answer does. Who takes it out owns it. NULL: nothing. */
         _Atomic(struct tr_cargo *) cargo;
 

@@ -294,36 +294,67 @@ static const char *pool_state_text_locked(const struct tr_pool *pool) TR_REQUIRE
         return pool->running > 0 ? "running" : "waiting";
 }
 
-static void write_pair(struct tr_writer *writer, const char *key, uint64_t value, uint32_t *pairs) {
-        tr_write_text(writer, key);
-        tr_write_uint(writer, value);
-        ++*pairs;
+/* Under the lock: its worker may leave. */
+static uint64_t pool_depth_locked(const struct tr_pool *pool, const struct tr_slot *slot) TR_REQUIRES(pool->lock) {
+        return slot->worker ? atomic_load_explicit(&slot->worker->mailbox.messages, memory_order_relaxed) : 0;
+}
+
+void tr_pool_add_figures(struct tr_pool *pool, struct tr_pool_figures *figures, uint64_t *depths) {
+        figures->size += pool->workers;
+        /* relaxed: figures for people */
+        figures->messages += atomic_load_explicit(&pool->messages_total, memory_order_relaxed);
+        figures->faults += atomic_load_explicit(&pool->faults_total, memory_order_relaxed);
+        figures->restarts += atomic_load_explicit(&pool->restarts_total, memory_order_relaxed);
+        tr_lock_acquire(&pool->lock);
+        figures->running += pool->running;
+        figures->queued += pool->queue_count;
+        for (uint32_t i = 0; i < pool->workers; i++) {
+                const struct tr_slot *slot = &pool->slots[i];
+                figures->given_up += slot->backoff.slowed && slot->state != TR_SLOT_RUNNING;
+                if (depths)
+                        depths[i] += pool_depth_locked(pool, slot);
+        }
+        tr_lock_release(&pool->lock);
+        for (uint32_t i = 0; i < pool->workers; i++) {
+                tr_times_sum_up(&figures->wait, &pool->slots[i].wait);
+                tr_times_sum_up(&figures->run, &pool->slots[i].run);
+        }
 }
 
 static uint32_t pool_info(struct tr_target *target, struct tr_writer *writer) {
         struct tr_pool *pool = (struct tr_pool *)target;
-        uint32_t pairs = 2;
+        struct tr_pool_figures figures = { 0 };
+        tr_pool_add_figures(pool, &figures, NULL);
         tr_lock_acquire(&pool->lock);
         const char *state = pool_state_text_locked(pool);
-        uint32_t queued = pool->queue_count, running = pool->running;
         uint64_t queued_bytes = pool->queue_bytes;
         tr_lock_release(&pool->lock);
+        const struct {
+                const char *key;
+                uint64_t value;
+        } pairs[] = {
+                { "size", figures.size },
+                { "running", figures.running },
+                { "given_up", figures.given_up },
+                { "mailbox", figures.queued },
+                { "mailbox_max", pool->queue_max },
+                { "mailbox_bytes", queued_bytes },
+                { "mailbox_bytes_max", pool->queue_bytes_max },
+                { "messages", figures.messages },
+                { "faults", figures.faults },
+                { "restarts", figures.restarts },
+        };
+        const uint32_t count = sizeof(pairs) / sizeof(pairs[0]);
 
         tr_write_text(writer, "state");
         tr_write_text(writer, state);
         tr_write_text(writer, "routing");
         tr_write_text(writer, tr_routing_text(pool->routing));
-        write_pair(writer, "size", pool->workers, &pairs);
-        write_pair(writer, "running", running, &pairs);
-        write_pair(writer, "mailbox", queued, &pairs);
-        write_pair(writer, "mailbox_max", pool->queue_max, &pairs);
-        write_pair(writer, "mailbox_bytes", queued_bytes, &pairs);
-        write_pair(writer, "mailbox_bytes_max", pool->queue_bytes_max, &pairs);
-        /* relaxed: figures for people */
-        write_pair(writer, "messages", atomic_load_explicit(&pool->messages_total, memory_order_relaxed), &pairs);
-        write_pair(writer, "faults", atomic_load_explicit(&pool->faults_total, memory_order_relaxed), &pairs);
-        write_pair(writer, "restarts", atomic_load_explicit(&pool->restarts_total, memory_order_relaxed), &pairs);
-        return pairs;
+        for (uint32_t i = 0; i < count; i++) {
+                tr_write_text(writer, pairs[i].key);
+                tr_write_uint(writer, pairs[i].value);
+        }
+        return count + 2;
 }
 
 static bool pool_is_busy(struct tr_target *target) {

@@ -12,6 +12,7 @@
 #include "daemon/core/message.h"
 #include "daemon/core/target.h"
 #include "daemon/core/timer.h"
+#include "daemon/core/times.h"
 
 struct tr_actor;
 struct tr_session;
@@ -97,6 +98,10 @@ struct tr_slot {
         _Atomic bool free;
         _Atomic uint32_t dealt;       /* messages that are routed here and not posted yet */
         _Atomic uint32_t in_progress; /* messages that its worker has begun and not ended: the worker's thread writes it */
+        /* Of messages that the pool routed, and this slot's workers began: from the post to the beginning, and from there to the
+         * end. The worker's thread adds. */
+        struct tr_times wait;
+        struct tr_times run;
 };
 
 struct tr_pool {
@@ -165,6 +170,23 @@ extern const struct tr_target_ops tr_pool_target_ops;
 static inline struct tr_pool *tr_pool_of(struct tr_target *target) {
         return target->ops == &tr_pool_target_ops ? (struct tr_pool *)target : NULL;
 }
+
+/* What there is to say of a pool in numbers. */
+struct tr_pool_figures {
+        uint64_t size;
+        uint64_t running;
+        uint64_t queued;
+        uint64_t given_up; /* slots that are tried once a minute only */
+        uint64_t messages;
+        uint64_t faults;
+        uint64_t restarts;
+        struct tr_times_sum wait;
+        struct tr_times_sum run;
+};
+
+/* Adds a pool's to what is there already. `depths` (may be NULL) are as many as it has workers: to each is added what waits in the
+ * mailbox of the worker in that slot. Any thread. */
+void tr_pool_add_figures(struct tr_pool *pool, struct tr_pool_figures *figures, uint64_t *depths);
 
 /* Writes "w-3", or "w-3.1" of the first replacement. */
 void tr_slot_write_name(const struct tr_slot *slot, uint32_t incarnation, char ret_name[32]);

@@ -8,6 +8,7 @@
  * The pool's queue is for those who are free: a worker that is about to wait enters the list of the free, and whoever puts
  * something into the queue takes one out and calls it. It looks at the queue under the lock under which it enters, so none is missed.
  */
+#include "daemon/base/clock.h"
 #include "daemon/base/random.h"
 #include "daemon/core/actor.h"
 #include "daemon/core/pool.h"
@@ -215,7 +216,7 @@ static void deal_post(struct deal *deal, struct tr_pool *pool, struct tr_list *l
 }
 
 /* Some from the front of the list. Not TR_POST_OK: the first that is left in it was refused. */
-static enum tr_post pool_post_some(struct tr_pool *pool, struct tr_list *messages) {
+static enum tr_post pool_post_some(struct tr_pool *pool, struct tr_list *messages, uint64_t now_ns) {
         struct deal deal;
         struct tr_list left = TR_LIST_INIT(left);
         struct tr_message *message;
@@ -224,6 +225,7 @@ static enum tr_post pool_post_some(struct tr_pool *pool, struct tr_list *message
         tr_lock_acquire(&pool->lock);
         while (post == TR_POST_OK && !deal_is_full(&deal, pool) &&
                (message = tr_list_first(messages, struct tr_message, link))) {
+                message->since_ns = now_ns;
                 post = pool_deal_one_locked(pool, &deal, message);
                 deal.count += post == TR_POST_OK;
         }
@@ -249,9 +251,10 @@ static enum tr_post pool_post_some(struct tr_pool *pool, struct tr_list *message
 
 enum tr_post tr_pool_post(struct tr_target *target, struct tr_list *messages) {
         struct tr_pool *pool = (struct tr_pool *)target;
+        uint64_t now_ns = tr_clock_ns();
         enum tr_post post = TR_POST_OK;
         while (post == TR_POST_OK && !tr_list_is_empty(messages))
-                post = pool_post_some(pool, messages);
+                post = pool_post_some(pool, messages, now_ns);
         return post;
 }
 

@@ -205,6 +205,26 @@ uint32_t tr_system_actors(struct tr_system *system) {
         return actors;
 }
 
+/* Under one lock with those who count, so that an actor's messages are counted once, among its own or here, and the sum never falls. */
+void tr_system_keep_count(struct tr_system *system, struct tr_actor *actor) {
+        tr_lock_acquire(&system->lock);
+        system->ended_messages += atomic_load_explicit(&actor->messages_total, memory_order_relaxed);
+        actor->is_counted = true;
+        tr_lock_release(&system->lock);
+}
+
+uint64_t tr_system_messages(struct tr_system *system, struct tr_target *const *targets, size_t count) {
+        tr_lock_acquire(&system->lock);
+        uint64_t messages = system->ended_messages;
+        for (size_t i = 0; i < count; i++) {
+                struct tr_actor *actor = tr_actor_of(targets[i]);
+                if (actor && !actor->is_counted)
+                        messages += atomic_load_explicit(&actor->messages_total, memory_order_relaxed);
+        }
+        tr_lock_release(&system->lock);
+        return messages;
+}
+
 static void system_wake(struct tr_system *system) {
         if (system->hooks.wake)
                 system->hooks.wake(system->hooks.userdata);
@@ -283,7 +303,7 @@ void tr_system_tell(struct tr_system *system, const struct tr_news *news) {
 
 void tr_system_tell_refused(struct tr_system *system, const struct tr_refused *refused) {
         /* relaxed: a figure for people */
-        atomic_fetch_add_explicit(&system->refused_total, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&system->refused_total[refused->code], 1, memory_order_relaxed);
         if (system->hooks.refused)
                 system->hooks.refused(system->hooks.userdata, refused);
 }

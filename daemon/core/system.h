@@ -16,6 +16,7 @@
 #include "daemon/core/standstill.h"
 #include "daemon/core/timer.h"
 #include "daemon/core/trace.h"
+#include "proto/code.h"
 
 struct tr_actor;
 struct tr_behaviour;
@@ -142,14 +143,14 @@ struct tr_system {
         struct tr_list reap TR_GUARDED_BY(lock);  /* actors whose thread is over and not joined */
         struct tr_target **ended TR_GUARDED_BY(lock); /* a ring of the last targets that ended, each a reference */
         uint32_t ended_at TR_GUARDED_BY(lock);
+        uint64_t ended_messages TR_GUARDED_BY(lock); /* of all actors that have ended */
 
         /* The watch for slow handlers (slow.c): its timer is set, or about to be. */
         _Atomic bool slow_watching;
         struct tr_timer slow_timer;
 
         _Atomic uint64_t heap_bytes; /* of all actors */
-        _Atomic uint64_t messages_total;
-        _Atomic uint64_t refused_total;
+        _Atomic uint64_t refused_total[TR_CODES_COUNT];
 };
 
 /* The behaviour and what hooks point to must outlive it. */
@@ -166,6 +167,10 @@ void tr_system_set_limits(struct tr_system *system, const struct tr_system_limit
 struct tr_failure *tr_system_reserve_actor(struct tr_system *system, uint32_t uid);
 void tr_system_release_actor(struct tr_system *system, uint32_t uid);
 uint32_t tr_system_actors(struct tr_system *system);
+/* An actor ends: what it has begun stays counted. */
+void tr_system_keep_count(struct tr_system *system, struct tr_actor *actor);
+/* Messages that actors have begun, ever. `targets` are all there are, or were a moment ago. */
+uint64_t tr_system_messages(struct tr_system *system, struct tr_target *const *targets, size_t count);
 
 enum {
         TR_TIMER_WAS_SET = 1, /* it was set already: it fires at the earlier of both deadlines */

@@ -75,6 +75,7 @@ struct tr_feed {
         struct tr_loop *loop;
         struct tr_work work;
         struct tr_list to_push; /* the loop thread's */
+        uint64_t untold_total;  /* the loop thread's: what a subscriber's output could not take */
         struct tr_lock lock;    /* nothing else is acquired under it */
         struct tr_list queue TR_GUARDED_BY(lock);
         uint64_t last TR_GUARDED_BY(lock); /* number of the event that came last */
@@ -204,7 +205,12 @@ static void subscription_tell(struct tr_feed *feed, struct tr_subscription *subs
         };
         if (event->number <= subscription->since || !concerns(event, subscription->connection))
                 return;
-        if (!is_within_rate(subscription) || !tr_connection_tell(subscription->connection, write_telling, &what)) {
+        bool is_told = false;
+        if (is_within_rate(subscription)) {
+                is_told = tr_connection_tell(subscription->connection, write_telling, &what);
+                feed->untold_total += !is_told;
+        }
+        if (!is_told) {
                 subscription->left_out++;
                 return;
         }
@@ -244,6 +250,15 @@ static void on_work(struct tr_work *work) {
         tr_lock_release(&feed->lock);
         if (!is_empty)
                 tr_loop_post(feed->loop, &feed->work);
+}
+
+uint64_t tr_feed_dropped(struct tr_feed *feed) {
+        uint64_t dropped = feed->untold_total;
+        tr_lock_acquire(&feed->lock);
+        for (size_t i = 0; i < TR_TOPICS_COUNT; i++)
+                dropped += feed->topics[i].lost;
+        tr_lock_release(&feed->lock);
+        return dropped;
 }
 
 /* Subscribing */

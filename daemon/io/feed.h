@@ -53,6 +53,10 @@ void tr_feed_put(struct tr_feed *feed, const struct tr_event_writer *event);
 
 /* All that follows is the loop thread's. */
 
+/* Events that were left out because nobody had read those before them, a count for each who was not told. Who chose a rate left
+ * the others out himself. */
+uint64_t tr_feed_dropped(struct tr_feed *feed);
+
 /* What a connection subscribed to. */
 struct tr_subscriptions {
         struct tr_subscription *of[TR_TOPICS_COUNT]; /* NULL: not to this */

@@ -34,6 +34,7 @@ static const struct tr_method methods[] = {
         { "unsubscribe", TR_ROLE_CALL, 1, 1, false, "topic", tr_method_unsubscribe },
         { "trace", TR_ROLE_CALL, 0, 1, false, "{id?, limit?}?", tr_method_trace },
         { "reload", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_reload },
+        { "metrics", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_metrics },
         { "shutdown", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_shutdown },
 };
 

@@ -36,6 +36,7 @@ struct tr_failure *tr_method_hello(struct tr_request *request);
 struct tr_failure *tr_method_info(struct tr_request *request);
 struct tr_failure *tr_method_listen(struct tr_request *request);
 struct tr_failure *tr_method_list(struct tr_request *request);
+struct tr_failure *tr_method_metrics(struct tr_request *request);
 struct tr_failure *tr_method_ping(struct tr_request *request);
 struct tr_failure *tr_method_pool(struct tr_request *request);
 struct tr_failure *tr_method_publish(struct tr_request *request);

@@ -35,6 +35,7 @@ int tr_server_new(const struct tr_server_options *options, struct tr_server **re
         server->limits = options->limits;
         server->shutdown = options->shutdown;
         server->reload = options->reload;
+        server->write_metrics = options->write_metrics;
         server->userdata = options->userdata;
         tr_list_init(&server->listeners);
         tr_list_init(&server->connections);

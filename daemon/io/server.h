@@ -15,6 +15,7 @@ struct tr_loop;
 struct tr_server;
 struct tr_system;
 struct tr_traces;
+struct tr_writer;
 
 /*
  * The socket side of the daemon: its listeners, its connections, and the methods they answer. All of it belongs to
@@ -43,6 +44,8 @@ struct tr_server_options {
         void (*shutdown)(void *userdata);
         /* The method `reload` was: NULL, or why it was not done, the caller's. */
         struct tr_failure *(*reload)(void *userdata);
+        /* Appends the daemon's metrics as text, for the method `metrics`. Loop thread. A want of memory is in the writer. */
+        void (*write_metrics)(void *userdata, struct tr_writer *text);
         void *userdata;
 };
 

@@ -31,6 +31,7 @@ struct tr_server {
         struct tr_access access;
         void (*shutdown)(void *userdata);
         struct tr_failure *(*reload)(void *userdata);
+        void (*write_metrics)(void *userdata, struct tr_writer *text);
         void *userdata;
 
         struct tr_list listeners;

@@ -362,11 +362,11 @@ class Roles(Protocol):
         stranger.admit(self.daemon)
         requests = [("ping",), ("find", "worker"), ("ask", "worker", "bump", [1]), ("send", "worker", "bump", [1]), ("spawn", "worker", []),
                     ("stop", "worker"), ("stop", "worker", {"kill": True}), ("detach", "worker"), ("publish", "mine", "worker"),
-                    ("unpublish", "worker"), ("list",), ("info", "worker"), ("shutdown",)]
+                    ("unpublish", "worker"), ("list",), ("info", "worker"), ("metrics",), ("shutdown",)]
         you, answers = stranger.ask(self.daemon, requests, user=self.STRANGER)
         self.assertEqual((you["uid"], you["gid"], you["roles"]), (self.STRANGER, self.STRANGER, ["call"]))
         self.assertEqual(answers[:4], ["pong", self.request("find", "worker"), 1, None])
-        self.assertEqual([answer.split(":")[0] for answer in answers[4:]], ["denied"] * 9)
+        self.assertEqual([answer.split(":")[0] for answer in answers[4:]], ["denied"] * 10)
 
 
 if __name__ == "__main__":

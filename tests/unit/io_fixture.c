@@ -40,6 +40,10 @@ static void on_shutdown(void *userdata) {
         atomic_fetch_add(&((struct io_fixture *)userdata)->shutdowns, 1);
 }
 
+static void on_metrics(void *userdata, struct tr_writer *text) {
+        tr_write_raw(text, "# EOF\n", strlen("# EOF\n"));
+}
+
 static void *loop_thread(void *userdata) {
         ck_assert_int_eq(tr_loop_run(((struct io_fixture *)userdata)->loop), 0);
         return NULL;
@@ -86,6 +90,7 @@ void io_fixture_init(struct io_fixture *fixture, const struct tr_server_limits *
                 .traces = fixture->traces,
                 .limits = *limits,
                 .shutdown = on_shutdown,
+                .write_metrics = on_metrics,
                 .userdata = fixture,
         };
         ck_assert_int_eq(tr_server_new(&options, &fixture->server), 0);

@@ -138,6 +138,17 @@ static uint64_t driven(void) {
         return atomic_load(&now_ns);
 }
 
+static void look_at_dropped(struct io_fixture *own, void *userdata) {
+        *(uint64_t *)userdata = tr_feed_dropped(own->feed);
+}
+
+/* What the daemon has counted of all that were left out for want of room. */
+static uint64_t dropped_in_all(void) {
+        uint64_t dropped;
+        io_fixture_run(&fixture, look_at_dropped, &dropped);
+        return dropped;
+}
+
 START_TEST(a_rate_leaves_the_rest_out_and_counts_it) {
         atomic_store(&now_ns, 1000 * TR_NS_PER_S);
         tr_clock_set_source(driven);
@@ -162,6 +173,7 @@ START_TEST(a_rate_leaves_the_rest_out_and_counts_it) {
         io_client_expect(&client, "[2,'event',['log',{'n':8}]]");
         io_client_expect(&client, "[2,'event',['log',{'n':10,'dropped':1}]]");
         io_client_expect(&client, "[2,'event',['log',{'n':11}]]");
+        ck_assert_uint_eq(dropped_in_all(), 0); /* that was the client's wish */
         end();
 }
 END_TEST
@@ -211,6 +223,7 @@ START_TEST(a_flood_of_one_topic_is_bounded_and_costs_no_other) {
         ck_assert_int_gt(told, MANY / 4);
         ck_assert_int_gt(dropped, MANY / 4);
         ck_assert_int_eq(told + dropped, last + 1);
+        ck_assert_uint_eq(dropped_in_all(), (uint64_t)dropped);
         /* Whoever comes now has missed nothing. */
         say(&other, "'subscribe',['log']");
         put(TR_TOPIC_LOG, 1, 0, 0);
@@ -244,6 +257,7 @@ START_TEST(who_does_not_read_loses_events_and_keeps_the_connection) {
         /* What was left out is told with the first that is not. */
         last = hear_of_dropped(MANY + 1, &told, &dropped);
         ck_assert_int_eq(told + dropped, last);
+        ck_assert_uint_eq(dropped_in_all(), (uint64_t)dropped);
         io_client_deinit(&other);
         end();
 }

@@ -112,10 +112,11 @@ START_TEST(what_a_handler_came_to_is_no_refusal) {
         ck_assert_answer(&fixture, target, "waits", "not-running/no: the actor is not running");
         ck_assert_answer(&fixture, target, "bad", "not-sendable/yes: a message may not carry a function: `the answer` is a function");
         ck_assert_int_eq(atomic_load(&fixture.refused), 0);
-        ck_assert_uint_eq(atomic_load(&fixture.system->refused_total), 0);
+        ck_assert_uint_eq(atomic_load(&fixture.system->refused_total[TR_CODE_NOT_RUNNING]), 0);
+        ck_assert_uint_eq(atomic_load(&fixture.system->refused_total[TR_CODE_NOT_SENDABLE]), 0);
         ck_assert_answer(&fixture, target, "none", "no-such-handler/no: m:A has no handler `none`");
         ck_assert_int_eq(atomic_load(&fixture.refused), 1);
-        ck_assert_uint_eq(atomic_load(&fixture.system->refused_total), 1);
+        ck_assert_uint_eq(atomic_load(&fixture.system->refused_total[TR_CODE_NO_SUCH_HANDLER]), 1);
         tr_target_unref(target);
         lua_fixture_deinit(&fixture);
 }
