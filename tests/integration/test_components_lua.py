@@ -354,6 +354,36 @@ class Ending(Components):
             end""")
         self.assertEqual((code, output), (0, "abandoned\tmaybe\naddressee\tno\n"))
 
+    def test_one_that_stops_gives_its_name_up_and_finishes_what_it_has(self):
+        self.write("gate", "local Gate = troupe.actor 'Gate'")
+        self.expect("""
+            local operations = {}
+            function operations.work(input, context)
+              troupe.stop(troupe.me())
+              while not troupe.find "gate" do troupe.await(troupe.sleep(1)) end
+              return "finished"
+            end
+            operations.touch = print
+            return { operations = operations }""", """
+            declare { concurrency = 2, replicas = { { instance = "one" } },
+              operations = { work = { stateful = true }, touch = { stateful = true } } }
+            while #troupe.instances "c" < 1 do troupe.await(troupe.sleep(1)) end
+            local work = troupe.call("c", "work", nil, { instance = "one" })
+            while #troupe.instances "c" > 0 do troupe.await(troupe.sleep(1)) end
+            print(outcome("c", "touch", nil, { instance = "one" }))
+            troupe.spawn("gate", troupe.options { publish = "gate" })
+            print(troupe.await(work))""", "addressee/no\nfinished\n")
+
+    def test_an_input_that_does_not_fit_is_refused_and_the_replica_lives_on(self):
+        self.expect("""
+            local operations, n = {}, 0
+            function operations.take(input) n = n + 1 return n end
+            return { operations = operations }""", """
+            declare { heap = "1M", operations = { take = {} } }
+            local large = {}
+            for i = 1, 20000 do large[i] = "text " .. i end
+            print(outcome("c", "take"), outcome("c", "take", large), outcome("c", "take"))""", "1\ttoo-large/no\t2\n")
+
     def test_who_gives_up_is_answered_and_what_was_queued_never_runs(self):
         self.expect("""
             local operations, ran = {}, 0
