@@ -25,8 +25,12 @@ static bool replica_has_room(const struct tr_replica *replica) {
         return replica->state == TR_REPLICA_HOLDING && !replica->congested && replica->in_hand_count < replica->concurrency;
 }
 
-static bool replica_serves(const struct tr_replica *replica, const char *operation) {
+/* One that joined under another manifest may not know the operation. */
+static bool replica_serves_locked(const struct tr_component *component, const struct tr_replica *replica, const char *operation)
+        TR_REQUIRES(component->lock) {
         char *const *name = replica->operations;
+        if (replica->manifest != component->manifest && !tr_manifest_find(replica->manifest, operation, strlen(operation)))
+                return false;
         while (name && *name && strcmp(*name, operation) != 0)
                 name++;
         return !name || *name;
@@ -39,7 +43,7 @@ static struct tr_message *oldest_for_locked(const struct tr_component *component
         for (uint32_t i = 0; i < component->manifest->operations_count; i++) {
                 struct tr_message *first = tr_list_first(&component->lines[i].calls, struct tr_message, link);
                 if (first && (!oldest || first->invocation->sequence < oldest->invocation->sequence) &&
-                    replica_serves(replica, component->manifest->operations[i].name))
+                    replica_serves_locked(component, replica, component->manifest->operations[i].name))
                         oldest = first;
         }
         return oldest;

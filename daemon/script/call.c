@@ -103,9 +103,20 @@ static int build_close(lua_State *L) {
         return lua_gettop(L);
 }
 
+/* Why there is nothing to run. A manifest may have got an operation after this module was loaded. */
+static struct tr_failure *missing(const struct tr_actor *actor, const struct tr_message *message) {
+        if (message->behalf)
+                return tr_failure_new(TR_CODE_NOT_FOUND, "the module `%s` has no operation `%s`", actor->replica->manifest->module,
+                                      tr_message_handler(message));
+        if (actor->replica)
+                return tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "a replica of %s has no handlers: it is called by its component",
+                                      actor->replica->manifest->name);
+        return tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "%s has no handler `%s`", tr_target_actor(&actor->target),
+                              tr_message_handler(message));
+}
+
 /* Nothing to run. */
 static void skip(struct tr_vm *vm, struct tr_task *task) {
-        const struct tr_replica *replica = vm->actor->replica;
         struct tr_message *message = task->message;
 
         if (message->kind != TR_MESSAGE_HANDLER) {
@@ -113,11 +124,7 @@ static void skip(struct tr_vm *vm, struct tr_task *task) {
                 return;
         }
         tr_task_free(vm, task);
-        tr_actor_refuse(vm->actor, message,
-                        replica ? tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "a replica of %s has no handlers: it is called by its component",
-                                                 replica->manifest->name)
-                                : tr_failure_new(TR_CODE_NO_SUCH_HANDLER, "%s has no handler `%s`",
-                                                 tr_target_actor(&vm->actor->target), tr_message_handler(message)));
+        tr_actor_refuse(vm->actor, message, missing(vm->actor, message));
 }
 
 /* It cannot be called: that is the end of a constructor, and of nothing else. */

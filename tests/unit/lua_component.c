@@ -32,6 +32,18 @@ void lua_component_declare(struct lua_fixture *fixture, const char *json) {
         tr_manifest_unref(manifest);
 }
 
+void lua_component_replace(struct lua_fixture *fixture, const char *name, const char *json) {
+        struct tr_component *component = tr_component_find(fixture->system, name, strlen(name));
+        struct tr_manifest *manifest = manifest_of(json);
+        struct tr_failure *failure;
+
+        ck_assert_ptr_nonnull(component);
+        failure = tr_component_replace(component, manifest);
+        ck_assert_msg(!failure, "replace: %s", failure ? failure->message : "");
+        tr_component_unref(component);
+        tr_manifest_unref(manifest);
+}
+
 struct tr_target *lua_component_replica(struct lua_fixture *fixture, const char *component, const char *json) {
         static const struct tr_replica_ops none;
         struct tr_manifest *manifest = manifest_of(json);

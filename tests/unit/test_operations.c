@@ -367,6 +367,22 @@ START_TEST(in_its_life_there_is_no_call) {
 }
 END_TEST
 
+START_TEST(an_operation_that_is_new_waits_for_who_has_it) {
+        declare("", "\"one\": {}", "return { operations = { one = function() return 'before' end } }");
+        expect("return outcome('c', 'one')", "\"before\"");
+        lua_fixture_module(&fixture, "gate", "local Gate = troupe.actor 'Gate'");
+        lua_fixture_module(&fixture, "after",
+                           "return { operations = { one = function() return 'after' end, two = function() return 'new' end },\n"
+                           "  init = function() while not troupe.find 'gate' do troupe.await(troupe.sleep(1)) end end }");
+        lua_component_replace(&fixture, "c", "{ \"name\": \"c\", \"module\": \"after\", \"operations\": { \"one\": {}, \"two\": {} } }");
+        expect("local two = troupe.call('c', 'two')\n"
+               "local before = outcome('c', 'one')\n"
+               "troupe.spawn('gate', troupe.options { publish = 'gate', detach = true })\n"
+               "return { before, troupe.await(two), outcome('c', 'one') }",
+               "[\"before\",\"new\",\"after\"]");
+}
+END_TEST
+
 /* its end */
 
 START_TEST(a_replica_that_runs_out_of_heap_ends_and_another_one_takes_the_call) {
@@ -474,7 +490,7 @@ suite_main_with("operations", setup, teardown, a_module_that_is_no_components_is
                 an_operation_that_waits_lets_as_many_in_as_the_manifest_says,
                 a_replica_that_waits_for_itself_does_so_until_the_caller_gives_up, a_chain_of_calls_has_an_end,
                 a_manifest_grants_to_its_module_alone,
-                init_ready_and_dispose_in_their_order, in_its_life_there_is_no_call,
+                init_ready_and_dispose_in_their_order, in_its_life_there_is_no_call, an_operation_that_is_new_waits_for_who_has_it,
                 a_replica_that_runs_out_of_heap_ends_and_another_one_takes_the_call,
                 a_replica_that_is_killed_ends_and_another_one_takes_the_call, a_call_that_cannot_be_made,
                 a_call_that_is_taken_back_never_runs);
