@@ -166,6 +166,8 @@ static void on_metrics(void *userdata, struct tr_writer *text) {
                 .system = daemon->host.system,
                 .server = daemon->server,
                 .feed = daemon->host.feed,
+                .traces = daemon->host.traces,
+                .trace_file = daemon->host.trace_file,
         };
 
         tr_metrics_write(&watched, text);

@@ -101,7 +101,7 @@ class Metrics(unittest.TestCase):
                  *(f"{what}_seconds_{part}" for what in ("wait", "run") for part in ("bucket", "count", "sum"))}
         self.assertLessEqual({f"troupe_pool_{name}" for name in pools}, names)
         self.assertLessEqual({"troupe_actors", "troupe_connections", "troupe_messages_total", "troupe_heap_bytes",
-                              "troupe_events_dropped_total", "troupe_build_info"}, names)
+                              "troupe_events_dropped_total", "troupe_spans_total", "troupe_spans_dropped_total", "troupe_build_info"}, names)
 
     @unittest.skipUnless(parser, "prometheus_client (python3-prometheus-client) is not installed")
     def test_a_second_tool_reads_the_same(self):
