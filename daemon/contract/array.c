@@ -6,32 +6,13 @@
 
 #include "daemon/contract/check.h"
 
-/* The element that is at hand, and the schema that it has to fit: NULL where it may be anything. */
-static int check_element(struct tr_check *check, const struct tr_node *node, struct tr_value *element, uint32_t index,
-                         struct tr_evaluated *seen) {
-        int r = node ? tr_check_node(check, node, element, NULL) : TR_FITS;
+/* An element, while it is looked at. */
+typedef int element_fn(struct tr_check *check, void *data, struct tr_value *element, uint32_t index,
+                       struct tr_evaluated *seen);
 
-        if (!r && node)
-                tr_evaluated_add(seen, index);
-        return r;
-}
-
-static int count_contained(struct tr_check *check, const struct tr_arrays *arrays, struct tr_value *element,
-                           uint32_t index, struct tr_evaluated *seen, uint64_t *contained) {
-        int r;
-
-        if (!arrays->contains)
-                return TR_FITS;
-        r = tr_check_try(check, arrays->contains, element, NULL);
-        if (r == TR_FITS) {
-                tr_evaluated_add(seen, index);
-                (*contained)++;
-        }
-        return r == TR_FAILS ? TR_FITS : r;
-}
-
-static int check_elements(struct tr_check *check, const struct tr_arrays *arrays, struct tr_value *value,
-                          struct tr_evaluated *seen, uint64_t *contained) {
+/* Looks at each element in turn. */
+static int walk(struct tr_check *check, struct tr_value *value, element_fn *look, void *data,
+                struct tr_evaluated *seen) {
         const uint8_t *at = value->inside;
         int r = TR_FITS;
 
@@ -43,17 +24,55 @@ static int check_elements(struct tr_check *check, const struct tr_arrays *arrays
                 if (!r)
                         r = tr_check_read(check, &at, &step, &element);
                 if (!r)
-                        r = check_element(check, i < arrays->prefix.count ? arrays->prefix.list[i] : arrays->items,
-                                          &element, i, seen);
-                if (!r)
-                        r = count_contained(check, arrays, &element, i, seen, contained);
+                        r = look(check, data, &element, i, seen);
                 if (!r)
                         r = tr_check_leave(check, &element, &at);
         }
         return r;
 }
 
-/* Canonical elements one behind another; each slice's index is the element's, and its data is set when all are there. */
+struct contents {
+        const struct tr_arrays *arrays;
+        uint64_t contained; /* elements that fit what there have to be some of */
+};
+
+static int count_contained(struct tr_check *check, struct contents *contents, struct tr_value *element, uint32_t index,
+                           struct tr_evaluated *seen) {
+        int r;
+
+        if (!contents->arrays->contains)
+                return TR_FITS;
+        r = tr_check_try(check, contents->arrays->contains, element, NULL);
+        if (r == TR_FITS) {
+                tr_evaluated_add(seen, index);
+                contents->contained++;
+        }
+        return r == TR_FAILS ? TR_FITS : r;
+}
+
+static int check_element(struct tr_check *check, void *data, struct tr_value *element, uint32_t index,
+                         struct tr_evaluated *seen) {
+        struct contents *contents = data;
+        const struct tr_node_list *prefix = &contents->arrays->prefix;
+        const struct tr_node *node = index < prefix->count ? prefix->list[index] : contents->arrays->items;
+        int r = node ? tr_check_node(check, node, element, NULL) : TR_FITS;
+
+        if (!r && node)
+                tr_evaluated_add(seen, index);
+        return r ? r : count_contained(check, contents, element, index, seen);
+}
+
+static int check_unseen(struct tr_check *check, void *data, struct tr_value *element, uint32_t index,
+                        struct tr_evaluated *seen) {
+        const struct tr_node *const *node = data;
+        int r = tr_evaluated_has(seen, index) ? TR_FITS : tr_check_node(check, *node, element, NULL);
+
+        if (!r)
+                tr_evaluated_add(seen, index);
+        return r;
+}
+
+/* Canonical elements one behind another; each slice's index is the element's, and its data is set at the end. */
 static int write_elements(struct tr_check *check, const struct tr_value *value, struct tr_slice *slices) {
         struct tr_reader reader = { value->inside, check->data + check->bytes };
         size_t begin = 0;
@@ -108,14 +127,15 @@ int tr_check_array(struct tr_check *check, const struct tr_arrays *arrays, struc
         static const struct tr_counted elements = { "has", "element", "elements" };
         static const struct tr_counted fitting = { "has", "element that fits what it has to contain",
                                                    "elements that fit what it has to contain" };
-        uint64_t contained = 0;
+        struct contents contents = { arrays, 0 };
         int r;
 
         r = tr_check_count(check, value->step, &elements, value->token.count, arrays->min, arrays->max);
         if (!r && (arrays->items || arrays->prefix.count || arrays->contains))
-                r = check_elements(check, arrays, value, seen, &contained);
+                r = walk(check, value, check_element, &contents, seen);
         if (!r && arrays->contains)
-                r = tr_check_count(check, value->step, &fitting, contained, arrays->min_contains, arrays->max_contains);
+                r = tr_check_count(check, value->step, &fitting, contents.contained, arrays->min_contains,
+                                   arrays->max_contains);
         if (!r && arrays->unique)
                 r = check_unique(check, value);
         return r;
@@ -123,20 +143,5 @@ int tr_check_array(struct tr_check *check, const struct tr_arrays *arrays, struc
 
 int tr_check_unevaluated_elements(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
                                   struct tr_evaluated *seen) {
-        const uint8_t *at = value->inside;
-        int r = TR_FITS;
-
-        for (uint32_t i = 0; i < value->token.count && !r; i++) {
-                const struct tr_step step = { .parent = value->step, .index = i };
-                struct tr_value element;
-
-                r = tr_check_pay(check, &step, 1);
-                if (!r)
-                        r = tr_check_read(check, &at, &step, &element);
-                if (!r && !tr_evaluated_has(seen, i))
-                        r = check_element(check, node, &element, i, seen);
-                if (!r)
-                        r = tr_check_leave(check, &element, &at);
-        }
-        return r;
+        return walk(check, value, check_unseen, &node, seen);
 }

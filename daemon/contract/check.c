@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holding a value against a schema, by recursion over nodes: each level is one of TR_SCHEMA_LEVELS_MAX, each node that is
- * tried a step, and both bounds end the whole check, wherever in it they are met: were they mere failures, `not` would
- * make what is too much work fit.
+ * Holding a value against a schema, by recursion over nodes: each level is one of TR_SCHEMA_LEVELS_MAX, each node
+ * that is tried a step, and both bounds end the whole check, wherever in it they are met: were they mere failures,
+ * `not` would make what is too much work fit.
  *
- * Empty arrays. The value is first held against the schema as it is (strict). Only where that fails, and an empty array
- * stood where an object has to be, is it tried again, with such arrays made maps where they lie; and what came of that has
- * to fit strictly. Alternatives (anyOf, oneOf) are themselves tried strictly first, and what is only asked (if, not) is
- * asked strictly. What failed is undone. So what fits as it is, is passed on as it is; and whatever is passed on
- * fits by JSON Schema's own rules.
+ * Empty arrays. The value is first held against the schema as it is (strict). Only where that fails, and an empty
+ * array stood where an object has to be, is it tried again, with such arrays made maps where they lie; and what came
+ * of that has to fit strictly. Alternatives (anyOf, oneOf) are themselves tried strictly first, and what is only
+ * asked (if, not) is asked strictly. What failed is undone. So what fits as it is, is passed on as it is; and
+ * whatever is passed on fits by JSON Schema's own rules.
  */
 #include "daemon/contract/check.h"
 
@@ -212,10 +212,10 @@ static const char *word_for(const struct tr_value *value) {
         case TR_FLOAT:
                 return value->types ? "a number" : "no finite number";
         case TR_EXT:
-                return value->token.ext == TR_EXT_HANDLE    ? "a handle" :
-                       value->token.ext == TR_EXT_MESSAGE   ? "a message" :
-                       value->token.ext == TR_EXT_TIMESTAMP ? "a timestamp" :
-                                                              "an instance";
+                return value->token.ext == TR_EXT_HANDLE      ? "a handle"
+                       : value->token.ext == TR_EXT_MESSAGE   ? "a message"
+                       : value->token.ext == TR_EXT_TIMESTAMP ? "a timestamp"
+                                                              : "an instance";
         default:
                 return type_words[__builtin_ctz(value->types)];
         }
@@ -229,7 +229,9 @@ static int fail_type(struct tr_check *check, uint8_t types, const struct tr_valu
                 if (types & 1 << i) {
                         types &= (uint8_t) ~(1 << i);
                         len += (size_t)snprintf(expected + len, sizeof(expected) - len, "%s%s", type_words[i],
-                                                !types ? "" : types & (types - 1) ? ", " : " or ");
+                                                !types                ? ""
+                                                : types & (types - 1) ? ", "
+                                                                      : " or ");
                 }
         return tr_check_fail(check, value->step, "is %s; %s is expected", word_for(value), expected);
 }
@@ -289,7 +291,8 @@ void tr_evaluated_merge(struct tr_evaluated *seen, const struct tr_evaluated *ot
 
 /* What combines nodes */
 
-int tr_check_try(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_evaluated *seen) {
+int tr_check_try(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
+                 struct tr_evaluated *seen) {
         size_t changes = check->changes_count;
         struct tr_evaluated own = { 0 };
         int r = seen ? tr_evaluated_init(check, &own, value) : 0;
@@ -307,7 +310,8 @@ int tr_check_try(struct tr_check *check, const struct tr_node *node, struct tr_v
         return r;
 }
 
-/* How many of the list fit, at most `most`: more are not looked for unless somebody wants to know what they have seen. */
+/* How many of the list fit, at most `most`: more are not looked for unless somebody wants to know what they have
+ * seen. */
 static int count_fitting(struct tr_check *check, const struct tr_node_list *list, struct tr_value *value,
                          struct tr_evaluated *seen, size_t most, size_t *ret_count) {
         *ret_count = 0;
@@ -411,7 +415,8 @@ static int check_not(struct tr_check *check, const struct tr_node *node, struct 
         return r ? r : tr_check_fail(check, value->step, "fits what it may not fit");
 }
 
-static int check_if(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_evaluated *seen) {
+static int check_if(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
+                    struct tr_evaluated *seen) {
         int r = try_strictly(check, node->if_, value, seen);
         const struct tr_node *next = r == TR_FITS ? node->then : node->else_;
 
@@ -450,8 +455,8 @@ static int check_combined(struct tr_check *check, const struct tr_node *node, st
                 r = check_any(check, &node->any_of, value, seen);
         if (!r && node->one_of.count)
                 r = check_one(check, &node->one_of, value, seen);
-        if (!r && node->not)
-                r = check_not(check, node->not, value);
+        if (!r && node->not_)
+                r = check_not(check, node->not_, value);
         if (!r && node->if_)
                 r = check_if(check, node, value, seen);
         return r;
@@ -508,14 +513,15 @@ static int check_inside(struct tr_check *check, const struct tr_node *node, stru
 
         if (enters)
                 check->scope = &scope;
-        r = has_unevaluated(node, value) ? check_with_unevaluated(check, node, value, seen) :
-                                           check_keywords(check, node, value, seen);
+        r = has_unevaluated(node, value) ? check_with_unevaluated(check, node, value, seen)
+                                         : check_keywords(check, node, value, seen);
         if (enters)
                 check->scope = scope.outer;
         return r;
 }
 
-int tr_check_node(struct tr_check *check, const struct tr_node *node, struct tr_value *value, struct tr_evaluated *seen) {
+int tr_check_node(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
+                  struct tr_evaluated *seen) {
         int r;
 
         if (node->is_true)

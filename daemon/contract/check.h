@@ -16,7 +16,7 @@
 enum {
         TR_FITS = 0,
         TR_FAILS = 1,   /* the violation is filled in, unless the check is quiet */
-        TR_STOPPED = 2, /* beyond a bound: the violation is filled in, and there is nothing that this could be good for */
+        TR_STOPPED = 2, /* beyond a bound, which ends the whole check: the violation is filled in */
 };
 
 /* A resource that was entered, for $dynamicRef. */
@@ -31,10 +31,10 @@ struct tr_check {
         size_t bytes;
         uint64_t steps; /* left */
         unsigned levels;
-        unsigned quiet; /* how many around this only ask whether it fits */
-        bool is_strict; /* an empty array is no object */
-        bool is_name;   /* what is held against a schema is a member's name */
-        uint64_t stood; /* how often an empty array would have had to be an object */
+        unsigned quiet;  /* how many around this only ask whether it fits */
+        bool is_strict;  /* an empty array is no object */
+        bool is_name;    /* what is held against a schema is a member's name */
+        uint64_t stood;  /* how often an empty array would have had to be an object */
         size_t *changes; /* offsets of empty arrays that are empty maps now */
         size_t changes_count, changes_room;
         size_t seen_bytes; /* of all struct tr_evaluated together */
@@ -46,10 +46,10 @@ struct tr_check {
 
 /* What is held against a schema: a value in the data, or a member's name, of which `at` is NULL. */
 struct tr_value {
-        uint8_t *at;             /* its head */
-        const uint8_t *inside;   /* behind its head */
+        uint8_t *at;           /* its head */
+        const uint8_t *inside; /* behind its head */
         struct tr_token token;
-        uint8_t types;           /* TR_IS_*; 0: nothing that JSON has */
+        uint8_t types; /* TR_IS_*; 0: nothing that JSON has */
         const struct tr_step *step;
 };
 

@@ -25,11 +25,11 @@ enum kind {
         FLAG,
         LIST,
         SCHEMA,
-        SCHEMAS,      /* a list of them, at least one */
-        DEFINITIONS,  /* a map of them that only references reach */
-        UNREACHABLE,  /* one that only references reach */
-        PATTERNS,     /* patternProperties */
-        MEMBERS,      /* compiled by members.c, all at once */
+        SCHEMAS,     /* a list of them, at least one */
+        DEFINITIONS, /* a map of them that only references reach */
+        UNREACHABLE, /* one that only references reach */
+        PATTERNS,    /* patternProperties */
+        MEMBERS,     /* compiled by members.c, all at once */
         COUNT,
         NUMBER,
         DIVISOR,
@@ -92,7 +92,7 @@ static const struct keyword keywords[] = {
         { "allOf", SCHEMAS, IN_NODE(all_of) },
         { "anyOf", SCHEMAS, IN_NODE(any_of) },
         { "oneOf", SCHEMAS, IN_NODE(one_of) },
-        { "not", SCHEMA, IN_NODE(not) },
+        { "not", SCHEMA, IN_NODE(not_) },
         { "if", SCHEMA, IN_NODE(if_) },
         { "then", SCHEMA, IN_NODE(then) },
         { "else", SCHEMA, IN_NODE(else_) },
@@ -153,8 +153,8 @@ enum tr_shape tr_keyword_shape(const char *name) {
         case PATTERNS:
                 return TR_SHAPE_MAP;
         case MEMBERS:
-                return strcmp(name, "properties") == 0 || strcmp(name, "dependentSchemas") == 0 ? TR_SHAPE_MAP :
-                                                                                                 TR_SHAPE_NONE;
+                return strcmp(name, "properties") == 0 || strcmp(name, "dependentSchemas") == 0 ? TR_SHAPE_MAP
+                                                                                                : TR_SHAPE_NONE;
         default:
                 return TR_SHAPE_NONE;
         }
@@ -198,8 +198,7 @@ int tr_compile_take(struct tr_compiler *compiler, size_t count, size_t bytes, vo
         void **ret = ret_memory;
         size_t size;
 
-        if (__builtin_mul_overflow(count, bytes, &size) ||
-            !(*ret = tr_arena_take(&compiler->schema->arena, size)))
+        if (__builtin_mul_overflow(count, bytes, &size) || !(*ret = tr_arena_take(&compiler->schema->arena, size)))
                 return tr_error_origin(-ENOMEM);
         return 0;
 }
@@ -213,48 +212,39 @@ const struct tr_step *tr_compile_step(struct tr_compiler *compiler, const struct
         return step;
 }
 
-/* Everything that a part asks where its keywords are not there. */
-static int make_part(struct tr_compiler *compiler, struct tr_node *node, enum part part, void *ret_part) {
-        void **ret = ret_part;
-        int r = 0;
+/* The parts of a node, and what they ask where none of their keywords is there. */
+static const struct tr_numbers any_number = { .minimum.type = TR_NIL };
+static const struct tr_strings any_string = { .max = UINT64_MAX };
+static const struct tr_arrays any_array = { .max = UINT64_MAX, .min_contains = 1, .max_contains = UINT64_MAX };
+static const struct tr_objects any_object = { .max = UINT64_MAX };
+static const struct {
+        size_t offset;
+        const void *empty;
+        size_t bytes;
+} parts[] = {
+        [NUMBERS] = { offsetof(struct tr_node, numbers), &any_number, sizeof(any_number) },
+        [STRINGS] = { offsetof(struct tr_node, strings), &any_string, sizeof(any_string) },
+        [ARRAYS] = { offsetof(struct tr_node, arrays), &any_array, sizeof(any_array) },
+        [OBJECTS] = { offsetof(struct tr_node, objects), &any_object, sizeof(any_object) },
+};
 
-        switch (part) {
-        case NUMBERS:
-                if (!node->numbers)
-                        r = tr_compile_take(compiler, 1, sizeof(*node->numbers), &node->numbers);
-                *ret = node->numbers;
-                return r;
-        case STRINGS:
-                if (!node->strings) {
-                        r = tr_compile_take(compiler, 1, sizeof(*node->strings), &node->strings);
-                        if (!r)
-                                node->strings->max = UINT64_MAX;
-                }
-                *ret = node->strings;
-                return r;
-        case ARRAYS:
-                if (!node->arrays) {
-                        r = tr_compile_take(compiler, 1, sizeof(*node->arrays), &node->arrays);
-                        if (!r) {
-                                node->arrays->max = node->arrays->max_contains = UINT64_MAX;
-                                node->arrays->min_contains = 1;
-                        }
-                }
-                *ret = node->arrays;
-                return r;
-        case OBJECTS:
-                if (!node->objects) {
-                        r = tr_compile_take(compiler, 1, sizeof(*node->objects), &node->objects);
-                        if (!r)
-                                node->objects->max = UINT64_MAX;
-                }
-                *ret = node->objects;
-                return r;
-        case NODE:
-        case NOWHERE:
-                break;
+/* The part of the node, which is made where it is not there. */
+static int make_part(struct tr_compiler *compiler, struct tr_node *node, enum part part, void *ret_part) {
+        void **ret = ret_part, **slot;
+        int r;
+
+        if (part == NOWHERE || part == NODE) {
+                *ret = node;
+                return 0;
         }
-        *ret = node;
+        slot = (void *)((char *)node + parts[part].offset);
+        if (!*slot) {
+                r = tr_compile_take(compiler, 1, parts[part].bytes, slot);
+                if (r)
+                        return r;
+                memcpy(*slot, parts[part].empty, parts[part].bytes);
+        }
+        *ret = *slot;
         return 0;
 }
 
@@ -313,9 +303,10 @@ static int compile_type(struct tr_compiler *compiler, const struct tr_subschema 
                 types |= bit;
         }
         if (!types)
-                return tr_compile_wrong_in(compiler, at, "type",
-                                           "has to be null, boolean, object, array, number, string or integer, or a list of "
-                                           "some of these");
+                return tr_compile_wrong_in(
+                        compiler, at, "type",
+                        "has to be null, boolean, object, array, number, string or integer, or a list of "
+                        "some of these");
         at->node->types = (uint8_t)types;
         return 0;
 }
@@ -339,7 +330,8 @@ int tr_compile_pattern(struct tr_compiler *compiler, const struct tr_step *step,
         *ret_pattern = entry->pattern;
         compiler->patterns_bytes += tr_pattern_bytes(entry->pattern);
         if (compiler->patterns_bytes > TR_SCHEMA_PATTERNS_MAX)
-                return tr_compile_wrong(compiler, step, "is a pattern with which all take more than the %u bytes that they may",
+                return tr_compile_wrong(compiler, step,
+                                        "is a pattern with which all take more than the %u bytes that they may",
                                         TR_SCHEMA_PATTERNS_MAX);
         return 0;
 }
@@ -396,7 +388,8 @@ int tr_compile_subschema(struct tr_compiler *compiler, const struct tr_subschema
                 return tr_compile_wrong(compiler, step, "is one subschema more than the %d that there may be",
                                         TR_SCHEMA_SUBSCHEMAS_MAX);
         if (at.depth > TR_SCHEMA_DEPTH_MAX)
-                return tr_compile_wrong(compiler, step, "is deeper than the %d subschemas that may be inside each other",
+                return tr_compile_wrong(compiler, step,
+                                        "is deeper than the %d subschemas that may be inside each other",
                                         TR_SCHEMA_DEPTH_MAX);
         if (json_is_boolean(json)) {
                 *ret_node = tr_compile_boolean(json);
@@ -421,8 +414,8 @@ static int compile_list(struct tr_compiler *compiler, const struct tr_subschema 
         r = tr_compile_take(compiler, count, sizeof(*ret_list->list), &ret_list->list);
         for (size_t i = 0; i < count && !r; i++)
                 r = step ? tr_compile_subschema(compiler, at, tr_compile_step(compiler, step, NULL, i),
-                                                json_array_get(json, i), &ret_list->list[i]) :
-                           tr_error_origin(-ENOMEM);
+                                                json_array_get(json, i), &ret_list->list[i])
+                         : tr_error_origin(-ENOMEM);
         ret_list->count = count;
         return r;
 }
@@ -482,7 +475,8 @@ static int compile_dialect(struct tr_compiler *compiler, const struct tr_subsche
         const char *text = json_string_value(json);
 
         if (!text || (strcmp(text, DIALECT) != 0 && strcmp(text, DIALECT "#") != 0))
-                return tr_compile_wrong_in(compiler, at, "$schema", "is not " DIALECT ", the only one that is supported");
+                return tr_compile_wrong_in(compiler, at, "$schema",
+                                           "is not " DIALECT ", the only one that is supported");
         return 0;
 }
 

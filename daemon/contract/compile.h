@@ -10,9 +10,9 @@
 #include "daemon/contract/uri.h"
 
 /*
- * Compiling goes over the JSON once, which makes the nodes and writes down who refers to what (compile.c, with members.c and
- * values.c); then the references are led to their nodes (refs.c). Everything answers 0, TR_SCHEMA_WRONG, with the
- * problem filled in, or -ENOMEM.
+ * Compiling goes over the JSON once, which makes the nodes and writes down who refers to what (compile.c, with
+ * members.c and values.c); then the references are led to their nodes (refs.c). Everything answers 0,
+ * TR_SCHEMA_WRONG, with the problem filled in, or -ENOMEM.
  */
 
 /* A subschema that is an object. */
@@ -69,8 +69,8 @@ TR_MUST_CHECK int tr_compile_take(struct tr_compiler *compiler, size_t count, si
 const struct tr_step *tr_compile_step(struct tr_compiler *compiler, const struct tr_step *parent, const char *key,
                                       size_t index);
 
-/* Compiles a subschema that stands under a keyword: at `key`, with NULL at `index`, and with step NULL below the keyword
- * itself. */
+/* Compiles a subschema that stands under a keyword: at `key`, with NULL at `index`, and with step NULL below the
+ * keyword itself. */
 TR_MUST_CHECK int tr_compile_subschema(struct tr_compiler *compiler, const struct tr_subschema *parent,
                                        const struct tr_step *step, json_t *json, const struct tr_node **ret_node);
 /* The node of true, or that of false. */
@@ -89,8 +89,8 @@ TR_MUST_CHECK int tr_compile_values(struct tr_compiler *compiler, const struct t
 TR_MUST_CHECK int tr_compile_identity(struct tr_compiler *compiler, struct tr_subschema *at, const char *parent_uri);
 TR_MUST_CHECK int tr_compile_anchor(struct tr_compiler *compiler, const struct tr_subschema *at, const char *keyword,
                                     json_t *name);
-TR_MUST_CHECK int tr_compile_reference(struct tr_compiler *compiler, const struct tr_subschema *at,
-                                       const char *keyword, json_t *reference);
+TR_MUST_CHECK int tr_compile_reference(struct tr_compiler *compiler, const struct tr_subschema *at, const char *keyword,
+                                       json_t *reference);
 TR_MUST_CHECK int tr_compile_references(struct tr_compiler *compiler);
 
 #endif

@@ -78,20 +78,48 @@ static const char *read_unicode(struct reading *reading) {
 
 /* The general categories, long and short. */
 static const char *const categories[][2] = {
-        { "Cased_Letter", "L&" },         { "Close_Punctuation", "Pe" },   { "Connector_Punctuation", "Pc" },
-        { "Control", "Cc" },              { "cntrl", "Cc" },               { "Currency_Symbol", "Sc" },
-        { "Dash_Punctuation", "Pd" },     { "Decimal_Number", "Nd" },      { "digit", "Nd" },
-        { "Enclosing_Mark", "Me" },       { "Final_Punctuation", "Pf" },   { "Format", "Cf" },
-        { "Initial_Punctuation", "Pi" },  { "LC", "L&" },                  { "Letter", "L" },
-        { "Letter_Number", "Nl" },        { "Line_Separator", "Zl" },      { "Lowercase_Letter", "Ll" },
-        { "Mark", "M" },                  { "Combining_Mark", "M" },       { "Math_Symbol", "Sm" },
-        { "Modifier_Letter", "Lm" },      { "Modifier_Symbol", "Sk" },     { "Nonspacing_Mark", "Mn" },
-        { "Number", "N" },                { "Open_Punctuation", "Ps" },    { "Other", "C" },
-        { "Other_Letter", "Lo" },         { "Other_Number", "No" },        { "Other_Punctuation", "Po" },
-        { "Other_Symbol", "So" },         { "Paragraph_Separator", "Zp" }, { "Private_Use", "Co" },
-        { "Punctuation", "P" },           { "punct", "P" },                { "Separator", "Z" },
-        { "Space_Separator", "Zs" },      { "Spacing_Mark", "Mc" },        { "Surrogate", "Cs" },
-        { "Symbol", "S" },                { "Titlecase_Letter", "Lt" },    { "Unassigned", "Cn" },
+        { "Cased_Letter", "L&" },
+        { "Close_Punctuation", "Pe" },
+        { "Connector_Punctuation", "Pc" },
+        { "Control", "Cc" },
+        { "cntrl", "Cc" },
+        { "Currency_Symbol", "Sc" },
+        { "Dash_Punctuation", "Pd" },
+        { "Decimal_Number", "Nd" },
+        { "digit", "Nd" },
+        { "Enclosing_Mark", "Me" },
+        { "Final_Punctuation", "Pf" },
+        { "Format", "Cf" },
+        { "Initial_Punctuation", "Pi" },
+        { "LC", "L&" },
+        { "Letter", "L" },
+        { "Letter_Number", "Nl" },
+        { "Line_Separator", "Zl" },
+        { "Lowercase_Letter", "Ll" },
+        { "Mark", "M" },
+        { "Combining_Mark", "M" },
+        { "Math_Symbol", "Sm" },
+        { "Modifier_Letter", "Lm" },
+        { "Modifier_Symbol", "Sk" },
+        { "Nonspacing_Mark", "Mn" },
+        { "Number", "N" },
+        { "Open_Punctuation", "Ps" },
+        { "Other", "C" },
+        { "Other_Letter", "Lo" },
+        { "Other_Number", "No" },
+        { "Other_Punctuation", "Po" },
+        { "Other_Symbol", "So" },
+        { "Paragraph_Separator", "Zp" },
+        { "Private_Use", "Co" },
+        { "Punctuation", "P" },
+        { "punct", "P" },
+        { "Separator", "Z" },
+        { "Space_Separator", "Zs" },
+        { "Spacing_Mark", "Mc" },
+        { "Surrogate", "Cs" },
+        { "Symbol", "S" },
+        { "Titlecase_Letter", "Lt" },
+        { "Unassigned", "Cn" },
         { "Uppercase_Letter", "Lu" },
 };
 
@@ -222,9 +250,8 @@ static const char *read_escape(struct reading *reading) {
                 return read_letter_escape(reading, next);
         if (next == '0') {
                 put_code_point(reading, 0);
-                return reading->at < reading->end && isdigit((unsigned char)*reading->at) ?
-                               "a digit follows on \\0" :
-                               NULL;
+                return reading->at < reading->end && isdigit((unsigned char)*reading->at) ? "a digit follows on \\0"
+                                                                                          : NULL;
         }
         if ((unsigned char)next >= 0x80 || next == '_')
                 return "a character follows on a backslash that has no meaning there";

@@ -6,8 +6,8 @@
 
 #include "proto/value.h"
 
-/* Writes the pattern of ECMA-262 as the one of PCRE2 that means the same. NULL, or what in it is not ECMA-262's: "\\A is
- * no escape". Want of memory is in the writer. */
+/* Writes the pattern of ECMA-262 as the one of PCRE2 that means the same. NULL, or what in it is not ECMA-262's: "\\A
+ * is no escape". Want of memory is in the writer. */
 const char *tr_ecma_translate(struct tr_writer *writer, const char *text, size_t len);
 
 #endif

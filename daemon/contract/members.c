@@ -157,8 +157,8 @@ static int note_needs(struct tr_compiler *compiler, struct tr_objects *objects, 
         if (r)
                 return r;
         json_array_foreach(names, i, name)
-                needs[i] = (uint32_t)(find(objects, json_string_value(name), json_string_length(name)) -
-                                      objects->members);
+                needs[i] =
+                        (uint32_t)(find(objects, json_string_value(name), json_string_length(name)) - objects->members);
         member->needs = needs;
         member->needs_count = json_array_size(names);
         return 0;

@@ -88,10 +88,10 @@ struct tr_objects {
 };
 
 struct tr_node {
-        bool is_false; /* nothing fits */
-        bool is_true;  /* everything does: there is nothing to be looked at */
-        uint8_t types; /* 0: any */
-        uint8_t visit; /* compiling: whether refs.c has been here */
+        bool is_false;   /* nothing fits */
+        bool is_true;    /* everything does: there is nothing to be looked at */
+        uint8_t types;   /* 0: any */
+        uint8_t visit;   /* compiling: whether refs.c has been here */
         uint16_t height; /* compiling: nodes that are held against the same value below this, itself counted */
         const struct tr_values *constant, *choices;
         struct tr_numbers *numbers;
@@ -99,7 +99,7 @@ struct tr_node {
         struct tr_arrays *arrays;
         struct tr_objects *objects;
         struct tr_node_list all_of, any_of, one_of;
-        const struct tr_node *not, *if_, *then, *else_;
+        const struct tr_node *not_, *if_, *then, *else_;
         const struct tr_node *ref;
         /* $dynamicRef: where it leads unless a resource on the way here has a $dynamicAnchor of the name */
         const struct tr_node *dynamic_ref;

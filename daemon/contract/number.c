@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arithmetic that is exact. An integer and a float are compared as integers where both are, since a double does not hold
- * every one of 64 bits. What is a multiple of what is asked of decimals, because that is how people write 0.01, which no
- * double is: a number is `digits` times a power of ten, and the rest is arithmetic modulo the other's digits.
+ * Arithmetic that is exact. An integer and a float are compared as integers where both are, since a double does not
+ * hold every one of 64 bits. What is a multiple of what is asked of decimals, because that is how people write 0.01,
+ * which no double is: a number is `digits` times a power of ten, and the rest is arithmetic modulo the other's
+ * digits.
  */
 #include "daemon/contract/number.h"
 
@@ -22,8 +23,7 @@ struct decimal {
 };
 
 bool tr_number_is(const struct tr_token *token) {
-        return token->type == TR_INT || token->type == TR_UINT ||
-               (token->type == TR_FLOAT && isfinite(token->number));
+        return token->type == TR_INT || token->type == TR_UINT || (token->type == TR_FLOAT && isfinite(token->number));
 }
 
 bool tr_number_is_integer(const struct tr_token *number) {
@@ -87,7 +87,8 @@ static struct decimal decimal_of(const struct tr_token *number) {
 
         switch (number->type) {
         case TR_INT:
-                return (struct decimal){ number->integer < 0 ? -(uint64_t)number->integer : (uint64_t)number->integer, 0 };
+                return (struct decimal){ .digits = number->integer < 0 ? -(uint64_t)number->integer :
+                                                                         (uint64_t)number->integer };
         case TR_UINT:
                 return (struct decimal){ number->unsigned_, 0 };
         default:
@@ -113,6 +114,7 @@ static uint64_t power_of_ten(unsigned exponent, uint64_t modulus) {
 
 bool tr_number_is_multiple(const struct tr_token *number, const struct tr_token *divisor) {
         struct decimal a = decimal_of(number), b = decimal_of(divisor);
+        uint64_t power;
 
         if (a.digits == 0)
                 return true;
@@ -122,7 +124,8 @@ bool tr_number_is_multiple(const struct tr_token *number, const struct tr_token 
                         return false;
                 a.digits /= 10;
         }
-        return multiply(a.digits % b.digits, power_of_ten((unsigned)(a.exponent - b.exponent), b.digits), b.digits) == 0;
+        power = power_of_ten((unsigned)(a.exponent - b.exponent), b.digits);
+        return multiply(a.digits % b.digits, power, b.digits) == 0;
 }
 
 void tr_number_write(struct tr_writer *writer, const struct tr_token *number) {

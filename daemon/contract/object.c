@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects: their members one by one, and what is asked of all of them together. A member's name is the text that its key
- * has in the plain form; a key that is no UTF-8 is a name that no pattern matches, and that is no string.
+ * Objects: their members one by one, and what is asked of all of them together. A member's name is the text that its
+ * key has in the plain form; a key that is no UTF-8 is a name that no pattern matches, and that is no string.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 
 /* Which of the members that the schema names are there. Few of them need no memory of their own. */
 struct present {
+        const struct tr_objects *objects;
         uint64_t few;
         uint64_t *words;
 };
@@ -25,6 +26,8 @@ struct member {
         struct tr_value value;
         uint32_t index;
 };
+
+typedef int member_fn(struct tr_check *check, void *data, struct member *member, struct tr_evaluated *seen);
 
 static void set_present(struct present *present, size_t index) {
         present->words[index / 64] |= UINT64_C(1) << index % 64;
@@ -84,8 +87,9 @@ static int check_patterns(struct tr_check *check, const struct tr_objects *objec
         return r;
 }
 
-static int check_member(struct tr_check *check, const struct tr_objects *objects, struct member *member,
-                        struct present *present, struct tr_evaluated *seen) {
+static int check_member(struct tr_check *check, void *data, struct member *member, struct tr_evaluated *seen) {
+        struct present *present = data;
+        const struct tr_objects *objects = present->objects;
         const struct tr_member *named = tr_member_find(objects, member->key.data, member->key.len);
         bool is_known = named && named->schema;
         int r = objects->names ? check_name(check, objects->names, member) : TR_FITS;
@@ -105,8 +109,18 @@ static int check_member(struct tr_check *check, const struct tr_objects *objects
         return r;
 }
 
-static int check_members(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
-                         struct present *present, struct tr_evaluated *seen) {
+static int check_unseen(struct tr_check *check, void *data, struct member *member, struct tr_evaluated *seen) {
+        const struct tr_node *const *node = data;
+        int r = tr_evaluated_has(seen, member->index) ? TR_FITS : tr_check_node(check, *node, &member->value, NULL);
+
+        if (!r)
+                tr_evaluated_add(seen, member->index);
+        return r;
+}
+
+/* Looks at each member in turn. */
+static int walk(struct tr_check *check, struct tr_value *value, member_fn *look, void *data,
+                struct tr_evaluated *seen) {
         const uint8_t *at = value->inside;
         int r = TR_FITS;
 
@@ -117,15 +131,16 @@ static int check_members(struct tr_check *check, const struct tr_objects *object
                 if (!r)
                         r = tr_check_pay(check, &member.step, 1 + member.key.len / BYTES_PER_STEP);
                 if (!r)
-                        r = check_member(check, objects, &member, present, seen);
+                        r = look(check, data, &member, seen);
                 if (!r)
                         r = tr_check_leave(check, &member.value, &at);
         }
         return r;
 }
 
-static int fail_missing(struct tr_check *check, const struct tr_value *value, const struct tr_member *missing,
-                        const struct tr_member *because) {
+/* Apart, so that the texts are not on the stack while it goes deeper. */
+__attribute__((noinline)) static int fail_missing(struct tr_check *check, const struct tr_value *value,
+                                                  const struct tr_member *missing, const struct tr_member *because) {
         char name[TR_SHOWN_MAX], other[TR_SHOWN_MAX];
 
         if (check->quiet)
@@ -169,7 +184,7 @@ static int check_present(struct tr_check *check, const struct tr_objects *object
 
 static int check_with_present(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
                               struct tr_evaluated *seen) {
-        struct present present = { 0 };
+        struct present present = { .objects = objects };
         int r = TR_FITS;
 
         present.words = &present.few;
@@ -180,7 +195,7 @@ static int check_with_present(struct tr_check *check, const struct tr_objects *o
                 r = tr_check_pay(check, value->step, objects->members_count / 512);
         }
         if (!r)
-                r = check_members(check, objects, value, &present, seen);
+                r = walk(check, value, check_member, &present, seen);
         if (!r)
                 r = check_present(check, objects, value, &present, seen);
         if (present.words != &present.few)
@@ -201,21 +216,5 @@ int tr_check_object(struct tr_check *check, const struct tr_objects *objects, st
 
 int tr_check_unevaluated_members(struct tr_check *check, const struct tr_node *node, struct tr_value *value,
                                  struct tr_evaluated *seen) {
-        const uint8_t *at = value->inside;
-        int r = TR_FITS;
-
-        for (uint32_t i = 0; i < value->token.count && !r; i++) {
-                struct member member = { .index = i };
-
-                r = read_member(check, value, &at, &member);
-                if (!r)
-                        r = tr_check_pay(check, &member.step, 1);
-                if (!r && !tr_evaluated_has(seen, i)) {
-                        r = tr_check_node(check, node, &member.value, NULL);
-                        tr_evaluated_add(seen, i);
-                }
-                if (!r)
-                        r = tr_check_leave(check, &member.value, &at);
-        }
-        return r;
+        return walk(check, value, check_unseen, &node, seen);
 }

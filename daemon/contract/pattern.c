@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matching within bounds. PCRE2's own limit on matching begins anew at every place in the text where a match is tried, so
- * work is counted by callouts, of which one stands before each item of the pattern: each that is tried is a step, and
- * so are 16 characters that lie between two. PCRE2 backtracks on the heap, and that has a limit too.
+ * Matching within bounds. PCRE2's own limit on matching begins anew at every place in the text where a match is
+ * tried, so work is counted by callouts, of which one stands before each item of the pattern: each that is tried is a
+ * step, and so are 16 characters that lie between two. PCRE2 backtracks on the heap, and that has a limit too.
  */
 #include "daemon/contract/pattern.h"
 
@@ -73,8 +73,7 @@ static int compile_translated(const struct tr_writer *translated, pcre2_code **r
         return r;
 }
 
-static int compile(const char *text, size_t len, pcre2_code **ret_code,
-                   char ret_reason[static TR_PATTERN_REASON_MAX]) {
+static int compile(const char *text, size_t len, pcre2_code **ret_code, char ret_reason[static TR_PATTERN_REASON_MAX]) {
         struct tr_writer translated = TR_WRITER_INIT;
         const char *problem = tr_ecma_translate(&translated, text, len);
         int r = tr_writer_error(&translated);

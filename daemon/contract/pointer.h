@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Where in a document something is: a chain of steps from the inside out. NULL is the document itself. Whoever walks the
- * document keeps the steps, on the stack or beside what they lead to; they borrow the keys.
+ * Where in a document something is: a chain of steps from the inside out. NULL is the document itself. Whoever walks
+ * the document keeps the steps, on the stack or beside what they lead to; they borrow the keys.
  */
 struct tr_step {
         const struct tr_step *parent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and references. A $id begins a resource, in which anchors are known and against which references are read. Where
- * a reference leads is looked up when all nodes are there: a URI among the resources, then a JSON Pointer from the
- * resource's JSON down, or an anchor in it. Nothing but this schema is ever looked at.
+ * Names and references. A $id begins a resource, in which anchors are known and against which references are read.
+ * Where a reference leads is looked up when all nodes are there: a URI among the resources, then a JSON Pointer from
+ * the resource's JSON down, or an anchor in it. Nothing but this schema is ever looked at.
  *
  * A pointer leads to a subschema only where one stands: through keywords that have schemas. So each object that it can
  * end at has been compiled, and its node is found by the object itself.
@@ -114,8 +114,9 @@ int tr_compile_anchor(struct tr_compiler *compiler, const struct tr_subschema *a
         int r;
 
         if (!name || json_string_length(json) != strlen(name) || !is_anchor_name(name))
-                return tr_compile_wrong_in(compiler, at, keyword,
-                                           "has to be a name of letters, digits, -, _ and . that begins with a letter or _");
+                return tr_compile_wrong_in(
+                        compiler, at, keyword,
+                        "has to be a name of letters, digits, -, _ and . that begins with a letter or _");
         r = count_name(compiler, at, keyword);
         if (r)
                 return r;
@@ -200,7 +201,8 @@ static bool decode_percent(char *text) {
         return true;
 }
 
-/* Takes the first token off a pointer, behind its slash, and reads it where it lies; the pointer is NULL behind the last. */
+/* Takes the first token off a pointer, behind its slash, and reads it where it lies; the pointer is NULL behind the
+ * last. */
 static char *take_token(char **pointer) {
         char *token = *pointer + 1, *to = token, *from = token;
 
@@ -305,8 +307,7 @@ static int lead(struct tr_compiler *compiler, struct tr_reference *reference) {
         }
         if (!resource)
                 return unknown(compiler, reference, "which is not in this schema, and others are not read");
-        return lead_by_fragment(compiler, reference, resource,
-                                reference->text[len] ? reference->text + len + 1 : "");
+        return lead_by_fragment(compiler, reference, resource, reference->text[len] ? reference->text + len + 1 : "");
 }
 
 /* Measuring */
@@ -320,15 +321,16 @@ static const struct tr_step *step_of(const struct tr_compiler *compiler, const s
         return NULL;
 }
 
-static int measure_below(struct tr_compiler *compiler, struct tr_node *node,
-                         const struct tr_node *below, unsigned depth) {
+static int measure_below(struct tr_compiler *compiler, struct tr_node *node, const struct tr_node *below,
+                         unsigned depth) {
         struct tr_node *next = (struct tr_node *)below;
         int r;
 
         if (!below || below->is_true || below->is_false)
                 return 0;
         if (next->visit == ON_THE_WAY)
-                return tr_compile_wrong(compiler, step_of(compiler, next), "is held against a value by itself, without end");
+                return tr_compile_wrong(compiler, step_of(compiler, next),
+                                        "is held against a value by itself, without end");
         r = next->visit == MEASURED ? 0 : measure(compiler, next, depth + 1);
         if (r)
                 return r;
@@ -341,8 +343,8 @@ static int measure_below(struct tr_compiler *compiler, struct tr_node *node,
         return 0;
 }
 
-static int measure_list(struct tr_compiler *compiler, struct tr_node *node,
-                        const struct tr_node_list *list, unsigned depth) {
+static int measure_list(struct tr_compiler *compiler, struct tr_node *node, const struct tr_node_list *list,
+                        unsigned depth) {
         int r = 0;
 
         for (size_t i = 0; i < list->count && !r; i++)
@@ -350,8 +352,8 @@ static int measure_list(struct tr_compiler *compiler, struct tr_node *node,
         return r;
 }
 
-static int measure_dependent(struct tr_compiler *compiler, struct tr_node *node,
-                             const struct tr_objects *objects, unsigned depth) {
+static int measure_dependent(struct tr_compiler *compiler, struct tr_node *node, const struct tr_objects *objects,
+                             unsigned depth) {
         int r = 0;
 
         for (size_t i = 0; i < objects->checked_count && !r; i++)
@@ -360,8 +362,8 @@ static int measure_dependent(struct tr_compiler *compiler, struct tr_node *node,
 }
 
 static int measure(struct tr_compiler *compiler, struct tr_node *node, unsigned depth) {
-        const struct tr_node *const singles[] = { node->ref,  node->dynamic_ref, node->not, node->if_,
-                                                  node->then, node->else_ };
+        const struct tr_node *const singles[] = { node->ref, node->dynamic_ref, node->not_,
+                                                  node->if_, node->then,        node->else_ };
         const struct tr_node_list *const lists[] = { &node->all_of, &node->any_of, &node->one_of };
         int r = 0;
 

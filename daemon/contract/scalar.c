@@ -14,11 +14,11 @@ int tr_check_count(struct tr_check *check, const struct tr_step *step, const str
         const char *noun = count == 1 ? what->one : what->many;
 
         if (count < min)
-                return tr_check_fail(check, step, "%s %" PRIu64 " %s; at least %" PRIu64 " %s needed", what->verb, count,
-                                     noun, min, min == 1 ? "is" : "are");
+                return tr_check_fail(check, step, "%s %" PRIu64 " %s; at least %" PRIu64 " %s needed", what->verb,
+                                     count, noun, min, min == 1 ? "is" : "are");
         if (count > max)
-                return tr_check_fail(check, step, "%s %" PRIu64 " %s; at most %" PRIu64 " %s allowed", what->verb, count,
-                                     noun, max, max == 1 ? "is" : "are");
+                return tr_check_fail(check, step, "%s %" PRIu64 " %s; at most %" PRIu64 " %s allowed", what->verb,
+                                     count, noun, max, max == 1 ? "is" : "are");
         return TR_FITS;
 }
 
@@ -78,8 +78,8 @@ int tr_check_match(struct tr_check *check, const struct tr_pattern *pattern, con
                 return r;
         written = tr_pattern_text(pattern, &written_len);
         (void)tr_pointer_show(shown, sizeof(shown), written, written_len);
-        return tr_check_stop(check, step, "takes more work, or memory, than there may be to match it with the pattern %s",
-                             shown);
+        return tr_check_stop(check, step,
+                             "takes more work, or memory, than there may be to match it with the pattern %s", shown);
 }
 
 static int fail_pattern(struct tr_check *check, const struct tr_pattern *pattern, const struct tr_value *value) {

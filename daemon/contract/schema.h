@@ -10,8 +10,8 @@
 struct json_t; /* jansson's */
 
 /*
- * JSON Schema, draft 2020-12: compiled once, and then held against values in MessagePack, where they lie. docs/schema.md
- * says what of it is supported, and how the values that JSON does not have are judged.
+ * JSON Schema, draft 2020-12: compiled once, and then held against values in MessagePack, where they lie.
+ * docs/schema.md says what of it is supported, and how the values that JSON does not have are judged.
  *
  * A schema is immutable, counted by reference, and any thread may use it at any time. It keeps nothing of the JSON that
  * it was compiled from.

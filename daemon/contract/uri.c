@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Relative references (RFC 3986, 5.2.2), without fragments: those are the caller's. URIs are names here. Nothing is ever
- * fetched, so nothing but what it takes to compare them is done to them.
+ * Relative references (RFC 3986, 5.2.2), without fragments: those are the caller's. URIs are names here. Nothing is
+ * ever fetched, so nothing but what it takes to compare them is done to them.
  */
 #include "daemon/contract/uri.h"
 
@@ -89,8 +89,8 @@ static void drop_segment(struct output *output, size_t begin) {
                 output->len--;
 }
 
-/* Adds a path without segments that are "." and "..". Those of a path that begins with no slash are left as they are: there is
- * nothing that they could be relative to. */
+/* Adds a path without segments that are "." and "..". Those of a path that begins with no slash are left as they are:
+ * there is nothing that they could be relative to. */
 static void add_path(struct output *output, const char *path, size_t len) {
         size_t begin = output->len, at = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Schemas and values of any bytes: the schema's text, a NUL, and the value. Whatever the schema is, it is compiled or there
- * is a place in it that is wrong. Whatever the value is (that the scanner lets through), it fits or there is a place in it that
- * does not; what does not is left as it was, and what fits fits again, and is changed no more.
+ * Schemas and values of any bytes: the schema's text, a NUL, and the value. Whatever the schema is, it is compiled or
+ * there is a place in it that is wrong. Whatever the value is (that the scanner lets through), it fits or there is a
+ * place in it that does not; what does not is left as it was, and what fits fits again, and is changed no more.
  */
 #include "config.h"
 
@@ -15,30 +15,39 @@
 #include "proto/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
-#define SEED(schema, value) { schema "\0" value, sizeof(schema "\0" value) - 1 }
+#define SEED(schema, value) \
+        { schema "\0" value, sizeof(schema "\0" value) - 1 }
 
 static const struct {
         const char *data;
         size_t bytes;
 } seeds[] = {
-        SEED("{\"type\":[\"object\",\"null\"],\"required\":[\"a\"],\"properties\":{\"a\":{\"maxLength\":2},\"b\":{\"items\":{"
+        SEED("{\"type\":[\"object\",\"null\"],\"required\":[\"a\"],\"properties\":{\"a\":{\"maxLength\":2},\"b\":{"
+             "\"items\":{"
              "\"$ref\":\"#\"}}},\"additionalProperties\":false}",
              "\x82\xa1"
              "a\xa2xy\xa1"
              "b\x92\xc0\x81\xa1"
              "a\xa0"),
-        SEED("{\"properties\":{\"o\":{\"type\":\"object\"},\"p\":{\"oneOf\":[{\"type\":\"array\"},{\"type\":\"object\"}]}}}",
+        SEED("{\"properties\":{\"o\":{\"type\":\"object\"},\"p\":{\"oneOf\":[{\"type\":\"array\"},{\"type\":\"object\"}"
+             "]}}}",
              "\x82\xa1o\x90\xa1p\xdc\0\0"),
-        SEED("{\"$id\":\"http://a/b/c\",\"$ref\":\"../d?x#e\",\"$defs\":{\"d\":{\"$id\":\"/d?x\",\"$dynamicAnchor\":\"e\",\"not\":{"
+        SEED("{\"$id\":\"http://a/b/c\",\"$ref\":\"../d?x#e\",\"$defs\":{\"d\":{\"$id\":\"/"
+             "d?x\",\"$dynamicAnchor\":\"e\",\"not\":{"
              "\"$dynamicRef\":\"#f\"},\"$defs\":{\"f\":{\"$anchor\":\"f\",\"const\":{\"k\":[1.5,true]}}}}}}",
              "\x81\xa1k\x92\xcb\x3f\xf8\0\0\0\0\0\0\xc3"),
-        SEED("{\"pattern\":\"^(?:a|[^b-d\\\\]]+|\\\\p{Lu}{2,3}?|\\\\u{1F600}\\\\s)*$\",\"minLength\":1,\"format\":\"x\"}",
-             "\xa6" "aabABC"),
-        SEED("{\"uniqueItems\":true,\"contains\":{\"multipleOf\":0.01},\"minContains\":2,\"prefixItems\":[{\"enum\":[1,\"x\"]}],"
+        SEED("{\"pattern\":\"^(?:a|[^b-d\\\\]]+|\\\\p{Lu}{2,3}?|\\\\u{1F600}\\\\s)*$\",\"minLength\":1,\"format\":"
+             "\"x\"}",
+             "\xa6"
+             "aabABC"),
+        SEED("{\"uniqueItems\":true,\"contains\":{\"multipleOf\":0.01},\"minContains\":2,\"prefixItems\":[{\"enum\":[1,"
+             "\"x\"]}],"
              "\"unevaluatedItems\":{\"exclusiveMinimum\":-3,\"maximum\":1e9}}",
              "\x94\x01\x02\xca\x3f\x80\0\0\x82\x01\x02\xc3\x90"),
-        SEED("{\"patternProperties\":{\"^x\":true},\"propertyNames\":{\"maxLength\":3},\"unevaluatedProperties\":false,\"if\":{"
-             "\"required\":[\"x\"]},\"then\":{\"dependentRequired\":{\"x\":[\"y\"]}},\"else\":{\"dependentSchemas\":{\"z\":{"
+        SEED("{\"patternProperties\":{\"^x\":true},\"propertyNames\":{\"maxLength\":3},\"unevaluatedProperties\":false,"
+             "\"if\":{"
+             "\"required\":[\"x\"]},\"then\":{\"dependentRequired\":{\"x\":[\"y\"]}},\"else\":{\"dependentSchemas\":{"
+             "\"z\":{"
              "\"maxProperties\":1}}},\"anyOf\":[{\"properties\":{\"z\":true}},{\"type\":\"string\"}]}",
              "\x83\xa1x\xc4\x01\xff\xa1y\xd6\xff\0\0\0\x01\x05\xc0"),
 };

@@ -44,7 +44,8 @@ struct tr_schema *schema_of(const char *text) {
         struct tr_schema *schema = NULL;
         int r = compile(text, &schema, &problem);
 
-        ck_assert_msg(r == 0, "%s: %s %s", text, problem.path ? problem.path : "", problem.reason ? problem.reason : "");
+        ck_assert_msg(r == 0, "%s: %s %s", text, problem.path ? problem.path : "",
+                      problem.reason ? problem.reason : "");
         return schema;
 }
 

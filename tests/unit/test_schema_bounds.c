@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Schemas and values that are made to be too much. Whatever they are, there is an answer, after so many steps, on a small
- * stack; and wherever memory runs out, that is said and nothing leaks. Time is nowhere measured: what had no bound would
- * not end within any.
+ * Schemas and values that are made to be too much. Whatever they are, there is an answer, after so many steps, on a
+ * small stack; and wherever memory runs out, that is said and nothing leaks. Time is nowhere measured: what had no
+ * bound would not end within any.
  */
 #include "config.h"
 
@@ -59,7 +59,8 @@ static char *nested(const char *before, const char *middle, const char *after, u
 }
 
 static void expect_beginning(char *take_said, const char *wanted) {
-        ck_assert_msg(take_said && strncmp(take_said, wanted, strlen(wanted)) == 0, "%s", take_said ? take_said : "fits");
+        ck_assert_msg(take_said && strncmp(take_said, wanted, strlen(wanted)) == 0, "%s",
+                      take_said ? take_said : "fits");
         free(take_said);
 }
 
@@ -82,7 +83,8 @@ START_TEST(deep_schemas) {
 
         expect_none(schema_problem(most));
         expect_end(schema_problem(more), "/items/items is deeper than the 64 subschemas that may be inside each other");
-        expect_end(schema_problem(deepest), "/items/items is deeper than the 64 subschemas that may be inside each other");
+        expect_end(schema_problem(deepest),
+                   "/items/items is deeper than the 64 subschemas that may be inside each other");
         free(most);
         free(more);
         free(deepest);
@@ -233,7 +235,8 @@ START_TEST(doubling_schemas) {
                 char *text = doubling(outers[i]);
                 struct tr_schema *schema = schema_of(text);
 
-                expect_beginning(schema_violation(schema, "nil"), " takes more than the 1048592 steps that checking 1 bytes may take");
+                expect_beginning(schema_violation(schema, "nil"),
+                                 " takes more than the 1048592 steps that checking 1 bytes may take");
                 tr_schema_unref(schema);
                 free(text);
         }
@@ -387,9 +390,10 @@ END_TEST
 /* The deepest that there is, of everything, on a small stack. */
 static void *check_deeply(void *nothing) {
         /* Three nodes for each level of the value, and a resource entered and left at each. */
-        struct tr_schema *tree = schema_of("{'$id':'a:t','anyOf':[{'allOf':[{'$ref':'a:n'}]}],'$defs':{'n':{'$id':'a:n',"
-                                           "'$dynamicAnchor':'x','additionalProperties':{'$ref':'a:t'},"
-                                           "'unevaluatedProperties':false,'items':{'$dynamicRef':'#x'}}}}");
+        struct tr_schema *tree =
+                schema_of("{'$id':'a:t','anyOf':[{'allOf':[{'$ref':'a:n'}]}],'$defs':{'n':{'$id':'a:n',"
+                          "'$dynamicAnchor':'x','additionalProperties':{'$ref':'a:t'},"
+                          "'unevaluatedProperties':false,'items':{'$dynamicRef':'#x'}}}}");
         struct tr_schema *high = schema_of("{'$ref':'#/$defs/a','$defs':{'a':{'allOf':[{'anyOf':[{'oneOf':[{'if':true,"
                                            "'then':{'properties':{'k':{'$ref':'#'}}}}]}]}]}}}");
         char *schema = nested("{'items':", "{'pattern':'^a'}", "}", TR_SCHEMA_DEPTH_MAX - 1);
@@ -459,9 +463,11 @@ END_TEST
 static const char everything[] =
         "{'$id':'a:b','$defs':{'d':{'$anchor':'d','$dynamicAnchor':'e','type':'string','pattern':'^(a|b)+$'}},"
         "'properties':{'a':{'$ref':'#d'},'e':{'$dynamicRef':'#e'},'o':{'type':'object'},'n':{'multipleOf':0.5},"
-        "'l':{'uniqueItems':true,'contains':{'const':{'x':1,'y':[2]}},'prefixItems':[true],'items':{'enum':[{'y':[2],'x':1},"
+        "'l':{'uniqueItems':true,'contains':{'const':{'x':1,'y':[2]}},'prefixItems':[true],'items':{'enum':[{'y':[2],'"
+        "x':1},"
         "null]}}},'required':['a','l'],'dependentRequired':{'a':['l']},'dependentSchemas':{'a':{'minProperties':1}},"
-        "'patternProperties':{'^x':{'anyOf':[{'type':'object'},false]}},'unevaluatedProperties':{'not':{'type':'null'}},"
+        "'patternProperties':{'^x':{'anyOf':[{'type':'object'},false]}},'unevaluatedProperties':{'not':{'type':'null'}}"
+        ","
         "'propertyNames':{'maxLength':8},'oneOf':[{'properties':{'a':true}},false],'if':{'required':['a']},"
         "'then':{'type':'object'}}";
 static const char something[] = "{'a':'abab','e':'ba','o':[],'n':2.500000,'l':[1,{'x':1,'y':[2]},nil],'xx':[],'z':0}";
@@ -524,6 +530,7 @@ START_TEST(checking_without_memory) {
 }
 END_TEST
 
-suite_main("schema_bounds", deep_schemas, wide_schemas, many_names, long_chains, large_values_in_schemas, large_patterns,
-           doubling_schemas, slow_patterns, long_strings_and_simple_patterns, many_elements, many_choices, many_members,
-           memory_for_what_was_seen, a_small_stack, too_many_levels, compiling_without_memory, checking_without_memory);
+suite_main("schema_bounds", deep_schemas, wide_schemas, many_names, long_chains, large_values_in_schemas,
+           large_patterns, doubling_schemas, slow_patterns, long_strings_and_simple_patterns, many_elements,
+           many_choices, many_members, memory_for_what_was_seen, a_small_stack, too_many_levels,
+           compiling_without_memory, checking_without_memory);

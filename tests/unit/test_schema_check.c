@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the official suite (test_schema_suite) does not ask: what is said about a violation, the values that JSON does not
- * have, empty arrays, patterns as ECMA-262 has them, and what is wrong with a schema.
+ * What the official suite (test_schema_suite) does not ask: what is said about a violation, the values that JSON does
+ * not have, empty arrays, patterns as ECMA-262 has them, and what is wrong with a schema.
  */
 #include "config.h"
 
@@ -108,8 +108,7 @@ START_TEST(what_json_does_not_have) {
                 { "{'type': ['string', 'number', 'array', 'object', 'null', 'boolean']}", "#6162",
                   " is bytes; null, a boolean, an object, an array, a number or a string is expected" },
                 { "{'type': 'string'}", "!-1#00000000", " is a timestamp; a string is expected" },
-                { "{'type': 'string'}", "!1#00112233445566778899aabbccddeeff",
-                  " is a handle; a string is expected" },
+                { "{'type': 'string'}", "!1#00112233445566778899aabbccddeeff", " is a handle; a string is expected" },
                 { "{'minLength': 5, 'minimum': 5, 'minItems': 5, 'minProperties': 5, 'pattern': 'z'}", "#61", NULL },
                 { "{'const': 'a'}", "#61", " is not the value that it has to be" },
                 { "{'enum': ['a', null]}", "#61", " is none of the values that are allowed" },
@@ -254,7 +253,8 @@ START_TEST(empty_arrays) {
                 { "{'oneOf': [{'items': {'type': 'object'}, 'maxItems': 1}, {'minItems': 2, 'items': {'type': "
                   "'object'}}]}",
                   "[[],[]]", NULL, "[{},{}]" },
-                { "{'properties': {'k': {'type': 'object'}}, 'if': {'properties': {'k': {'type': 'object'}}, 'required': "
+                { "{'properties': {'k': {'type': 'object'}}, 'if': {'properties': {'k': {'type': 'object'}}, "
+                  "'required': "
                   "['k']}, 'then': {'required': ['x']}}",
                   "{'k':[]}", " lacks the member \"x\"", "{'k':[]}" },
                 /* nothing is changed where one thing fails */
@@ -305,10 +305,12 @@ START_TEST(wrong_schemas) {
                 { "{'$recursiveRef': '#'}", "/$recursiveRef is no keyword that is supported" },
                 { "{'$schema': 'http://json-schema.org/draft-07/schema#'}",
                   "/$schema is not https://json-schema.org/draft/2020-12/schema, the only one that is supported" },
-                { "{'type': 'int'}", "/type has to be null, boolean, object, array, number, string or integer, or a list of "
-                                     "some of these" },
-                { "{'type': []}", "/type has to be null, boolean, object, array, number, string or integer, or a list of "
-                                  "some of these" },
+                { "{'type': 'int'}",
+                  "/type has to be null, boolean, object, array, number, string or integer, or a list of "
+                  "some of these" },
+                { "{'type': []}",
+                  "/type has to be null, boolean, object, array, number, string or integer, or a list of "
+                  "some of these" },
                 { "{'minLength': -1}", "/minLength has to be an integer that is not negative" },
                 { "{'minLength': 1.5}", "/minLength has to be an integer that is not negative" },
                 { "{'maximum': '1'}", "/maximum has to be a number" },
@@ -345,7 +347,8 @@ START_TEST(wrong_schemas) {
                   "/$anchor has to be a name of letters, digits, -, _ and . that begins with a letter or _" },
                 { "{'$defs': {'a': {'$anchor': 'x'}, 'b': {'$anchor': 'x'}}}",
                   "/$defs/b/$anchor is that of another subschema too" },
-                { "{'$defs': {'a': {'$id': 'x'}, 'b': {'$id': 'x'}}}", "/$defs/b/$id is that of another subschema too" },
+                { "{'$defs': {'a': {'$id': 'x'}, 'b': {'$id': 'x'}}}",
+                  "/$defs/b/$id is that of another subschema too" },
                 { "{'$id': '#a'}", "/$id has a fragment: a name within a schema is an $anchor" },
         };
 
@@ -430,13 +433,53 @@ END_TEST
 /* What PCRE2 would take, but ECMA-262 does not have. */
 START_TEST(no_patterns) {
         static const char *const refused[] = {
-                "(*UTF)a",    "(*LIMIT_MATCH=1)a", "(?R)",     "(?i)a",    "(?>a)",      "(?|a)",     "(?#a)",
-                "(?C1)a",     "(?P<n>a)",          "(?(1)a)",  "(?1)",     "a++",        "a*+",       "a{2}+",
-                "a**",        "\\\\Qa",            "\\\\Aa",   "a\\\\z",   "\\\\K",      "\\\\R",     "\\\\X",
-                "\\\\h",      "\\\\G",             "\\\\N",    "\\\\_",    "\\\\a",      "\\\\u12",   "\\\\x1",
-                "\\\\c1",     "\\\\p",             "\\\\p{^L}", "\\\\k",   "\\\\2(a)",   "\\\\00",    "[\\\\1]",
-                "[\\\\B]",    "[a",                "a{",       "a{,2}",    "\\\\uD83D",  "\\\\g{1}",  "a\\\\",
-                "(?<1>a)",    "[b-a]",             "\\\\p{NoSuch}", "\\\\u{110000}", "(?<=a*)b",
+                "(*UTF)a",
+                "(*LIMIT_MATCH=1)a",
+                "(?R)",
+                "(?i)a",
+                "(?>a)",
+                "(?|a)",
+                "(?#a)",
+                "(?C1)a",
+                "(?P<n>a)",
+                "(?(1)a)",
+                "(?1)",
+                "a++",
+                "a*+",
+                "a{2}+",
+                "a**",
+                "\\\\Qa",
+                "\\\\Aa",
+                "a\\\\z",
+                "\\\\K",
+                "\\\\R",
+                "\\\\X",
+                "\\\\h",
+                "\\\\G",
+                "\\\\N",
+                "\\\\_",
+                "\\\\a",
+                "\\\\u12",
+                "\\\\x1",
+                "\\\\c1",
+                "\\\\p",
+                "\\\\p{^L}",
+                "\\\\k",
+                "\\\\2(a)",
+                "\\\\00",
+                "[\\\\1]",
+                "[\\\\B]",
+                "[a",
+                "a{",
+                "a{,2}",
+                "\\\\uD83D",
+                "\\\\g{1}",
+                "a\\\\",
+                "(?<1>a)",
+                "[b-a]",
+                "\\\\p{NoSuch}",
+                "\\\\u{110000}",
+                "(?<=a*)b",
         };
 
         for (size_t i = 0; i < COUNT(refused); i++) {
@@ -552,5 +595,5 @@ START_TEST(a_schema_is_counted) {
 END_TEST
 
 suite_main("schema_check", what_is_said, what_json_does_not_have, numbers_are_exact, no_finite_numbers, empty_arrays,
-           empty_arrays_of_any_width, wrong_schemas, right_schemas, patterns, no_patterns, what_the_page_shows, a_long_path_is_cut,
-           a_schema_is_counted);
+           empty_arrays_of_any_width, wrong_schemas, right_schemas, patterns, no_patterns, what_the_page_shows,
+           a_long_path_is_cut, a_schema_is_counted);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The official test suite of JSON Schema, draft 2020-12, every file of it: it is read where it lies beside the tree
- * (../shared/data), and without it there is nothing to test. What we do not support is refused when it is compiled, and
- * the tables below say which groups those are and where they are refused. What is in no table has to come out as the suite
- * has it.
+ * (../shared/data), and without it there is nothing to test. What we do not support is refused when it is compiled,
+ * and the tables below say which groups those are and where they are refused. What is in no table has to come out as
+ * the suite has it.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -162,7 +162,8 @@ START_TEST(all_files) {
         free(files);
         ck_assert_uint_eq(others_met, sizeof(others) / sizeof(others[0]));
         ck_assert_uint_gt(cases, 1000);
-        printf("test_schema_suite: %u cases of %d files, and %u groups that are refused\n", cases, count, groups_refused);
+        printf("test_schema_suite: %u cases of %d files, and %u groups that are refused\n", cases, count,
+               groups_refused);
 }
 END_TEST
 
