@@ -163,6 +163,7 @@ static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_r
         delivery->sent_ns = tr_clock_ns();
         tr_lock_acquire(&component->lock);
         tr_list_append(&take_replica->in_hand, &delivery->link);
+        delivery->reliefs = take_replica->reliefs;
         invocation->delivery = delivery;
         tr_lock_release(&component->lock);
         return own;
@@ -260,11 +261,14 @@ static void call_orphaned(struct tr_message *call, struct tr_replica *replica, b
         call_again(call);
 }
 
-/* Its target takes no more at present, which passes: a connection's output is sent, what an actor has in hand is answered. */
-static bool delivery_wait(struct tr_message *call, struct tr_replica *replica, const struct tr_target *target) {
+/* Its target takes no more at present, which passes: a connection's output is sent, what an actor has in hand is answered. Where it has
+ * passed already, it is tried again. */
+static bool delivery_wait(const struct tr_delivery *delivery, const struct tr_target *target) {
+        struct tr_message *call = delivery->message;
+        struct tr_replica *replica = delivery->replica;
         tr_lock_acquire(&replica->component->lock);
         bool passes = replica->in_hand_count > 0 || target->ops->kind == TR_TARGET_CONNECTION;
-        replica->congested = passes;
+        replica->congested = passes && replica->reliefs == delivery->reliefs;
         tr_lock_release(&replica->component->lock);
         return passes && call_requeue(call, replica);
 }
@@ -274,7 +278,7 @@ static void delivery_refused(struct tr_delivery *delivery, const struct tr_targe
         struct tr_message *call = delivery->message;
         struct tr_replica *replica = delivery->replica;
         delivery_account(delivery, false);
-        if (post == TR_POST_FULL && delivery_wait(call, replica, target))
+        if (post == TR_POST_FULL && delivery_wait(delivery, target))
                 return;
         if (post == TR_POST_CLOSED) {
                 tr_replica_died(replica);

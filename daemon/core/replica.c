@@ -303,6 +303,7 @@ void tr_replica_relieved(struct tr_replica *replica) {
         tr_lock_acquire(&replica->component->lock);
         bool was = replica->congested;
         replica->congested = false;
+        replica->reliefs++;
         tr_lock_release(&replica->component->lock);
         if (was)
                 tr_component_dispatch(replica->component);

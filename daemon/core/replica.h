@@ -87,6 +87,7 @@ struct tr_replica {
         struct tr_list in_hand; /* struct tr_delivery */
         uint32_t in_hand_count;
         bool congested;         /* its target took no more; until something is answered, or tr_replica_relieved() */
+        uint32_t reliefs;       /* how often that was called */
         bool retired_told;
         char **operations;      /* that it serves; NULL: all */
         _Atomic uint64_t calls_total;

@@ -73,7 +73,7 @@ void tr_callee_answered(struct tr_connection *connection, const struct tr_frame 
 void tr_callee_answer_refused(struct tr_connection *connection, uint32_t id, struct tr_failure *failure);
 /* The text of an error, whatever its form: it is one, or the first text of an array, or a map's `message`. */
 bool tr_callee_error_text(const struct tr_span *error, struct tr_token *ret_text);
-/* Nothing more is received: what the client was asked is not answered any more. */
+/* Nothing more is received: what the client was asked is not answered any more, and what that was kept in is freed. */
 void tr_callee_deafen(struct tr_connection *connection);
 
 /* Between the files that make it up. */

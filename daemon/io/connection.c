@@ -177,6 +177,7 @@ void tr_connection_close(struct tr_connection *connection) {
 
         settle_all(chain);
         tr_listening_end(connection);
+        tr_callee_deafen(connection);
         tr_feed_leave(server->feed, connection);
         if (connection->session)
                 tr_session_end(connection->session, TR_STOP_SESSION, server->system->limits.grace_ns, NULL, NULL);

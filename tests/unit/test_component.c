@@ -20,6 +20,7 @@ struct fake_server {
         struct tr_target target;
         struct tr_replica *replica;
         enum tr_post answer; /* to a post */
+        bool relieved;       /* while it refuses one, there is room again */
         struct tr_message *posted[POSTED_MAX]; /* each a reference */
         size_t count;
         int cancelled;
@@ -37,6 +38,11 @@ static enum tr_post server_post(struct tr_target *target, struct tr_list *messag
         struct fake_server *server = (struct fake_server *)target;
         struct tr_message *message;
         while ((message = tr_list_first(messages, struct tr_message, link))) {
+                if (server->relieved) {
+                        server->relieved = false;
+                        tr_replica_relieved(server->replica);
+                        return TR_POST_FULL;
+                }
                 if (server->answer != TR_POST_OK)
                         return server->answer;
                 tr_list_unlink(&message->link);
@@ -676,6 +682,16 @@ START_TEST(congestion_passes) {
 }
 END_TEST
 
+START_TEST(congestion_that_has_passed_is_none) {
+        left = serve("left", 4);
+        left->relieved = true;
+        call(1, "get");
+        ck_assert_uint_eq(left->count, 1);
+        answer(left, 0, 1);
+        is_answer(0, 1, 1);
+}
+END_TEST
+
 START_TEST(too_large_for_a_replica) {
         left = serve("left", 4);
         left->answer = TR_POST_TOO_LARGE;
@@ -859,6 +875,7 @@ suite_main_with("component", setup, teardown, waits_until_somebody_serves, conte
                 taken_back_while_running_is_told_and_its_answer_discarded, deadline_of_an_ordinary_call,
                 addressed_call_is_answered_by_who_holds_the_name, addressed_calls_come_before_the_component_s, nobody_holds_the_name,
                 death_under_addressed_calls, deadline_of_an_addressed_call, names_are_held_once, generated_names_differ,
-                successor_takes_the_name_over, some_serve_some_operations, congestion_passes, too_large_for_a_replica, declared_errors,
+                successor_takes_the_name_over, some_serve_some_operations, congestion_passes, congestion_that_has_passed_is_none,
+                too_large_for_a_replica, declared_errors,
                 chains_are_bounded, each_call_has_a_span, traceparents, an_orderly_stop_serves_what_waits, a_stop_with_nobody_there, a_kill_ends_all,
                 names_of_components_are_taken, another_manifest);
