@@ -64,6 +64,7 @@ struct tr_message {
         uint32_t args_count;
         uint32_t args_bytes;
         uint32_t caller_uid;
+        uint32_t call_id;     /* of one that went out to a client: the request that it was. Guarded by the connection's lock */
         uint64_t cargo_bytes; /* of what it was posted with */
         /* Of one that a pool routed when it was posted; 0 of any other. Once it has begun, when that was. */
         uint64_t since_ns;

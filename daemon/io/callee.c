@@ -98,13 +98,18 @@ static enum tr_post callee_check_locked(struct tr_callee *callee, struct tr_conn
         if (tr_outgoing_has_room(outgoing, output, ask, frame_bytes + TR_CALL_BYTES))
                 return TR_POST_OK;
         tr_calls_sweep(&outgoing->calls, SWEEP_MANY, posting->done);
-        return tr_outgoing_has_room(outgoing, output, ask, frame_bytes + TR_CALL_BYTES) ? TR_POST_OK : TR_POST_FULL;
+        if (tr_outgoing_has_room(outgoing, output, ask, frame_bytes + TR_CALL_BYTES))
+                return TR_POST_OK;
+        callee->congested |= ask;
+        if (ask) /* relaxed: see tr_serving_relieve() */
+                atomic_store_explicit(&outgoing->congested, true, memory_order_relaxed);
+        return TR_POST_FULL;
 }
 
 /* Writes it, or has it wait. */
 static int callee_put_locked(struct tr_callee *callee, struct tr_connection *connection, struct posting *posting,
                              uint32_t id) TR_REQUIRES(connection->lock) {
-        if (connection->output.blocked)
+        if (tr_outgoing_waits(&connection->outgoing, &connection->output))
                 return tr_outgoing_queue(&connection->outgoing, callee, posting->message, id, &posting->plain);
         int r = tr_callee_write_locked(callee, connection, posting->message, id, &posting->args);
         if (r == 0 && tr_output_waiting(&connection->output) >= TR_CALLEE_FEED_BYTES)
@@ -116,17 +121,18 @@ static int callee_put_locked(struct tr_callee *callee, struct tr_connection *con
 static enum tr_post callee_post_locked(struct tr_callee *callee, struct tr_connection *connection,
                                        struct posting *posting) TR_REQUIRES(connection->lock) {
         struct tr_message *message = posting->message;
-        struct tr_calls *calls = &connection->outgoing.calls;
+        struct tr_outgoing *outgoing = &connection->outgoing;
         enum tr_post post = callee_check_locked(callee, connection, posting);
         uint32_t id = 0;
         if (post != TR_POST_OK)
                 return post;
-        if (message->asker && tr_calls_add(calls, message, callee, connection->output.blocked, &id) < 0)
+        bool waits = tr_outgoing_waits(outgoing, &connection->output);
+        if (message->asker && tr_calls_add(&outgoing->calls, message, callee, waits, &id) < 0)
                 return TR_POST_NO_MEMORY;
 
         int r = callee_put_locked(callee, connection, posting, id);
         if (r && message->asker)
-                tr_calls_take(calls, id);
+                tr_calls_take(&outgoing->calls, id);
         if (r < 0)
                 return TR_POST_NO_MEMORY;
         tr_list_unlink(&message->link);

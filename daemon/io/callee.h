@@ -35,6 +35,7 @@ struct tr_callee {
         struct tr_chosen chosen;
         uint32_t waiting_count; /* of what waits for room in the socket */
         uint64_t waiting_bytes;
+        bool congested; /* an ask was refused for want of room, and nobody has been told that there is some */
 };
 
 /* Fills in one of a connection, which is not registered: 0 or a negative errno. Loop thread. */
@@ -71,8 +72,8 @@ void tr_callee_feed_locked(struct tr_connection *connection, struct tr_list *ret
 void tr_callee_answered(struct tr_connection *connection, const struct tr_frame *frame);
 /* One came that cannot be accepted, and why. */
 void tr_callee_answer_refused(struct tr_connection *connection, uint32_t id, struct tr_failure *failure);
-/* The text of an error, whatever its form: it is one, or the first text of an array, or a map's `message`. */
-bool tr_callee_error_text(const struct tr_span *error, struct tr_token *ret_text);
+/* An error as a fault with its text: it is one, or the first text of an array, or a map's `message`. */
+struct tr_failure *tr_callee_fault(struct tr_callee *callee, const struct tr_message *message, const struct tr_span *error);
 /* Nothing more is received: what the client was asked is not answered any more, and what that was kept in is freed. */
 void tr_callee_deafen(struct tr_connection *connection);
 

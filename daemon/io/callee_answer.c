@@ -5,8 +5,12 @@
 #include "config.h"
 
 #include "daemon/io/callee.h"
+
+#include <string.h>
+
 #include "daemon/io/no_plain.h"
 #include "daemon/io/server_internal.h"
+#include "daemon/io/serving.h"
 
 /* The message that the id was given to, and whom it was posted to: both the caller's from now on. False where nobody waits for that
  * answer. */
@@ -20,7 +24,8 @@ static bool take(struct tr_connection *connection, uint32_t id, struct tr_messag
         return message;
 }
 
-bool tr_callee_error_text(const struct tr_span *error, struct tr_token *ret_text) {
+/* The text of an error, whatever its form. */
+static bool error_text(const struct tr_span *error, struct tr_token *ret_text) {
         struct tr_reader reader = tr_reader(error->data, error->bytes);
         struct tr_token head, key;
         if (tr_read(&reader, &head) != 0)
@@ -40,6 +45,20 @@ bool tr_callee_error_text(const struct tr_span *error, struct tr_token *ret_text
                         break;
         }
         return tr_token_is_text(ret_text);
+}
+
+struct tr_failure *tr_callee_fault(struct tr_callee *callee, const struct tr_message *message, const struct tr_span *error) {
+        static const char kind[] = "error";
+        struct tr_token text;
+        struct tr_failure *failure;
+        if (error_text(error, &text))
+                failure = tr_failure_new(TR_CODE_FAULT, "%.*s", (int)text.len, (const char *)text.data);
+        else
+                failure = tr_failure_new(TR_CODE_FAULT, "the client answered an error that has no text");
+        tr_failure_add_text(failure, "kind", kind, sizeof(kind) - 1);
+        tr_failure_add_text(failure, "actor", callee->target.label, strlen(callee->target.label));
+        tr_failure_add_text(failure, "handler", tr_message_handler(message), message->handler_len);
+        return failure;
 }
 
 /* Whether that settled it. */
@@ -90,6 +109,7 @@ void tr_callee_answered(struct tr_connection *connection, const struct tr_frame 
                 tr_target_unref(&callee->target);
         }
         server->ignored_total += !settled;
+        tr_serving_relieve(connection);
 }
 
 void tr_callee_answer_refused(struct tr_connection *connection, uint32_t id, struct tr_failure *failure) {
@@ -102,6 +122,7 @@ void tr_callee_answer_refused(struct tr_connection *connection, uint32_t id, str
                 tr_target_unref(&callee->target);
         }
         connection->server->ignored_total += !settled;
+        tr_serving_relieve(connection);
 }
 
 void tr_callee_deafen(struct tr_connection *connection) {

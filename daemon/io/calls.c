@@ -40,6 +40,7 @@ int tr_calls_add(struct tr_calls *calls, struct tr_message *take_message, struct
                 calls->next_id++;
         *ret_id = calls->next_id++;
         *calls_slot(calls, *ret_id) = (struct tr_call){ *ret_id, waiting, take_message, callee };
+        take_message->call_id = *ret_id;
         calls->count++;
         calls->bytes += tr_call_bytes(take_message);
         return 0;
@@ -51,6 +52,11 @@ static struct tr_call *calls_find(const struct tr_calls *calls, uint32_t id) {
                 return NULL;
         struct tr_call *slot = calls_slot(calls, id);
         return slot->message && slot->id == id ? slot : NULL;
+}
+
+bool tr_calls_has_sent(const struct tr_calls *calls, const struct tr_message *message) {
+        const struct tr_call *slot = calls_find(calls, message->call_id);
+        return slot && slot->message == message && !slot->waiting;
 }
 
 void tr_calls_set_sent(struct tr_calls *calls, uint32_t id) {

@@ -43,6 +43,8 @@ struct tr_calls {
 /* Takes a message in, which waits or goes out at once. 0 or -ENOMEM, and it is still the caller's. */
 TR_MUST_CHECK int tr_calls_add(struct tr_calls *calls, struct tr_message *take_message, struct tr_callee *callee, bool waiting,
                                uint32_t *ret_id);
+/* Whether a message is in it, and has gone out; its id is its call_id then. */
+bool tr_calls_has_sent(const struct tr_calls *calls, const struct tr_message *message);
 /* What waited has gone out. */
 void tr_calls_set_sent(struct tr_calls *calls, uint32_t id);
 /* Takes a message out, or NULL where none has that id. */

@@ -26,12 +26,14 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/thread.h"
+#include "daemon/core/invocation.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
 #include "daemon/io/callee.h"
 #include "daemon/io/listening.h"
 #include "daemon/io/reply.h"
 #include "daemon/io/server_internal.h"
+#include "daemon/io/serving.h"
 
 /* What is read and thrown away at most when a connection is closed while something lies unread: the kernel tells a
  * peer whose bytes were not read of a reset, and may take answers away from it. */
@@ -73,6 +75,7 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         connection->form = (struct tr_response_form){ .errors = TR_ERRORS_PAIR, .values = TR_FORM_PLAIN };
         atomic_init(&connection->call_form, (uint8_t)TR_FORM_PLAIN);
         tr_outgoing_init(&connection->outgoing);
+        tr_list_init(&connection->servings);
         connection->timeout_ns = TR_NEVER;
         connection->armed_ns = TR_NEVER;
         connection->fd = take_fd;
@@ -98,7 +101,7 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
 void tr_connection_authorize(struct tr_connection *connection) {
         const struct tr_server *server = connection->server;
         struct tr_grant grant = tr_access_grant(&server->access, &connection->peer, (uid_t)server->system->own_uid);
-        connection->roles = grant.roles;
+        connection->roles = connection->confined ? TR_ROLE_CALL | TR_ROLE_SERVE : grant.roles;
         connection->names = grant.names;
 }
 
@@ -132,7 +135,8 @@ static void settle_all(struct tr_message *chain) {
         while (chain) {
                 struct tr_message *next = chain->ask.next;
                 bool begun;
-                (void)tr_message_settle(chain, &begun);
+                if (tr_message_settle(chain, &begun))
+                        tr_invocation_given_up(chain);
                 tr_message_unref(chain);
                 chain = next;
         }
@@ -176,6 +180,7 @@ void tr_connection_close(struct tr_connection *connection) {
         tr_peer_deinit(&connection->peer);
 
         settle_all(chain);
+        tr_serving_end_all(connection);
         tr_listening_end(connection);
         tr_callee_deafen(connection);
         tr_feed_leave(server->feed, connection);
@@ -206,6 +211,7 @@ void tr_connection_set_ended(struct tr_connection *connection) {
         tr_lock_acquire(&connection->lock);
         connection->ended = true;
         tr_lock_release(&connection->lock);
+        tr_serving_end_all(connection);
         tr_callee_deafen(connection);
 }
 
@@ -281,6 +287,7 @@ static void connection_send_rest(struct tr_connection *connection) {
                 tr_callee_feed_locked(connection, &done);
         tr_lock_release(&connection->lock);
         tr_callee_drop(&done);
+        tr_serving_relieve(connection);
 }
 
 /* What the peer has read since is known only when it is tried. */

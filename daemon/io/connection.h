@@ -22,6 +22,7 @@
 #include "daemon/io/unsent.h"
 
 struct tr_callee;
+struct tr_confined;
 struct tr_server;
 struct tr_session;
 
@@ -46,6 +47,7 @@ struct tr_connection {
         bool over_limit;  /* one too many: its first request is answered so, and that is all */
 
         /* The loop thread's. */
+        struct tr_confined *confined; /* what it is bound to (confined.h); NULL: nothing, it has connected by itself */
         struct tr_list link; /* among the server's */
         unsigned int roles;  /* what the rules in effect grant it */
         char *const *names;  /* the same: patterns, borrowed from them; NULL: every name */
@@ -85,6 +87,7 @@ struct tr_connection {
         _Atomic uint64_t reply_bytes; /* of the methods chosen for those that are pending */
         struct tr_output output TR_GUARDED_BY(lock);
         struct tr_outgoing outgoing TR_GUARDED_BY(lock); /* what others have to say to it */
+        struct tr_list servings TR_GUARDED_BY(lock);     /* serving.c: the components that it serves */
         _Atomic uint8_t call_form; /* enum tr_form: of what goes out so, from now on */
         struct tr_unsent_entry unsent; /* see there */
         struct tr_work work; /* posted, with a reference, where the loop has to look at it (tr_connection_attend) */

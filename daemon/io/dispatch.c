@@ -10,6 +10,7 @@
 
 #include "daemon/core/system.h"
 #include "daemon/io/callee.h"
+#include "daemon/io/confined.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/method.h"
 #include "daemon/io/server_internal.h"
@@ -81,6 +82,9 @@ static struct tr_failure *find_method(const struct tr_connection *connection, co
         const struct tr_method *method = tr_method_find((const char *)name.data, name.len);
         if (!method)
                 return unknown_method(&name);
+        struct tr_failure *failure = tr_confined_check_method(connection, method);
+        if (failure)
+                return failure;
         if ((connection->roles & method->role) != method->role)
                 return tr_failure_new(TR_CODE_DENIED, "%s needs the role %s", method->name, tr_role_text(method->role));
         *ret_method = method;
@@ -103,8 +107,9 @@ static struct tr_failure *run(struct tr_request *request, const struct tr_frame 
         return request->method->run(request);
 }
 
-static void answer(struct tr_request *request) {
+void tr_request_answer(struct tr_request *request) {
         struct tr_writer *result = request->result;
+        request->deferred = true;
         if (tr_writer_error(result)) {
                 struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer");
                 refuse(request->connection, true, request->id, NULL, failure);
@@ -155,7 +160,7 @@ void tr_dispatch(struct tr_connection *connection, const struct tr_frame *frame)
         } else if (failure) {
                 refuse(connection, request.wants_answer, request.id, frame, failure);
         } else if (request.wants_answer && !request.deferred) {
-                answer(&request);
+                tr_request_answer(&request);
         }
         if (server->scratch.len || tr_writer_error(&server->scratch))
                 scratch_reset(&server->scratch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pending requests of a connection: how one becomes pending, and how the connection itself gives one up, by a cancel
- * or a deadline.
+ * or a deadline. (The deadline of a call is its own: core/invocation.h.)
  *
  * Giving up settles the message, so it competes with the actor: where the handler has not been entered it never is,
  * and where the answer is on its way it wins. One that started an actor (spawn) kills it: nobody would ever have its
@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/core/invocation.h"
 #include "daemon/core/registry.h"
 #include "daemon/core/system.h"
 #include "daemon/core/target.h"
@@ -104,6 +105,7 @@ static bool connection_give_up(struct tr_connection *connection, struct tr_messa
         struct tr_failure *failure = tr_failure_new(code, "%s", sentence);
         tr_connection_reject(connection, message, failure, begun ? TR_RAN_MAYBE : TR_RAN_NO);
         tr_failure_unref(failure);
+        tr_invocation_given_up(message);
         /* Last: this answer comes before those of whoever waits for its end. */
         if (message->spawned)
                 message->spawned->ops->kill(message->spawned);

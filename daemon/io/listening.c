@@ -9,27 +9,12 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/base/cleanup.h"
 #include "daemon/core/registry.h"
 #include "daemon/core/system.h"
 
 static const struct tr_target_ops listening_ops;
-
-static struct tr_failure *error_failure(struct tr_callee *callee, const struct tr_message *message, const struct tr_span *error) {
-        static const char kind[] = "error";
-        struct tr_token text;
-        struct tr_failure *failure;
-        if (tr_callee_error_text(error, &text))
-                failure = tr_failure_new(TR_CODE_FAULT, "%.*s", (int)text.len, (const char *)text.data);
-        else
-                failure = tr_failure_new(TR_CODE_FAULT, "the client answered an error that has no text");
-        tr_failure_add_text(failure, "kind", kind, sizeof(kind) - 1);
-        tr_failure_add_text(failure, "actor", callee->target.label, strlen(callee->target.label));
-        tr_failure_add_text(failure, "handler", tr_message_handler(message), message->handler_len);
-        return failure;
-}
 
 static int listening_new(struct tr_connection *connection) {
         struct tr_callee *callee = calloc(1, sizeof(*callee));
@@ -38,7 +23,7 @@ static int listening_new(struct tr_connection *connection) {
                 free(callee);
                 return tr_error_fold(r);
         }
-        callee->failure = error_failure;
+        callee->failure = tr_callee_fault;
         r = tr_registry_add(&callee->target.system->registry, &callee->target);
         if (r < 0) {
                 tr_target_unref(&callee->target);

@@ -28,6 +28,7 @@ struct tr_method {
 const struct tr_method *tr_method_find(const char *name, size_t len);
 
 struct tr_failure *tr_method_ask(struct tr_request *request);
+struct tr_failure *tr_method_call(struct tr_request *request);
 struct tr_failure *tr_method_cancel(struct tr_request *request);
 struct tr_failure *tr_method_detach(struct tr_request *request);
 struct tr_failure *tr_method_done(struct tr_request *request);
@@ -35,6 +36,7 @@ struct tr_failure *tr_method_find_name(struct tr_request *request);
 struct tr_failure *tr_method_hello(struct tr_request *request);
 struct tr_failure *tr_method_info(struct tr_request *request);
 struct tr_failure *tr_method_listen(struct tr_request *request);
+struct tr_failure *tr_method_instances(struct tr_request *request);
 struct tr_failure *tr_method_list(struct tr_request *request);
 struct tr_failure *tr_method_metrics(struct tr_request *request);
 struct tr_failure *tr_method_ping(struct tr_request *request);
@@ -42,6 +44,7 @@ struct tr_failure *tr_method_pool(struct tr_request *request);
 struct tr_failure *tr_method_publish(struct tr_request *request);
 struct tr_failure *tr_method_reload(struct tr_request *request);
 struct tr_failure *tr_method_send(struct tr_request *request);
+struct tr_failure *tr_method_serve(struct tr_request *request);
 struct tr_failure *tr_method_shutdown(struct tr_request *request);
 struct tr_failure *tr_method_spawn(struct tr_request *request);
 struct tr_failure *tr_method_stop(struct tr_request *request);
@@ -49,5 +52,6 @@ struct tr_failure *tr_method_subscribe(struct tr_request *request);
 struct tr_failure *tr_method_trace(struct tr_request *request);
 struct tr_failure *tr_method_unpublish(struct tr_request *request);
 struct tr_failure *tr_method_unsubscribe(struct tr_request *request);
+struct tr_failure *tr_method_withdraw(struct tr_request *request);
 
 #endif

@@ -31,6 +31,7 @@ static const char *const wanted[] = {
         [TR_OPTION_TEXT] = "one line of text, at most 128 bytes",
         [TR_OPTION_NAME] = "a name",
         [TR_OPTION_ARRAY] = "an array",
+        [TR_OPTION_MAP] = "a map",
         [TR_OPTION_CHOSEN] = "a map {method, params?}",
         [TR_OPTION_BACKOFF] = "a map {min?, max?, reset?}",
 };
@@ -103,8 +104,9 @@ static bool read_text(const struct tr_token *token, bool (*is_valid)(const char 
         return true;
 }
 
-static bool read_array(const struct option_value *value, struct tr_items *ret_items) {
-        if (value->token.type != TR_ARRAY)
+/* Stock clients write an empty map as an empty array. */
+static bool read_items(const struct option_value *value, enum tr_type type, struct tr_items *ret_items) {
+        if (value->token.type != type && (value->token.type != TR_ARRAY || value->token.count > 0))
                 return false;
         *ret_items = (struct tr_items){ value->items, (size_t)(value->end - value->items), value->token.count };
         return true;
@@ -136,7 +138,9 @@ static bool option_read_value(const struct tr_option *option, const struct optio
         case TR_OPTION_NAME:
                 return read_text(token, tr_name_is_valid, to);
         case TR_OPTION_ARRAY:
-                return read_array(value, to);
+                return read_items(value, TR_ARRAY, to);
+        case TR_OPTION_MAP:
+                return read_items(value, TR_MAP, to);
         case TR_OPTION_CHOSEN:
         case TR_OPTION_BACKOFF:
                 return token->type == TR_MAP;

@@ -21,6 +21,7 @@ enum tr_option_type {
         TR_OPTION_TEXT,    /* struct tr_text: one line of UTF-8, at most TR_NAME_MAX bytes */
         TR_OPTION_NAME,    /* struct tr_text: a name */
         TR_OPTION_ARRAY,   /* struct tr_items: an array of anything */
+        TR_OPTION_MAP,     /* struct tr_items: a map of anything; its count is of pairs */
         TR_OPTION_CHOSEN,  /* struct tr_chosen_options: a map {method, params?} (chosen.h) */
         TR_OPTION_BACKOFF, /* struct tr_backoff_options: a map {min?, max?, reset?} of times */
 };
@@ -31,7 +32,7 @@ struct tr_text {
         size_t len;
 };
 
-/* The elements of an array in the piece that was read, one behind another. */
+/* The elements of an array, or keys and values of a map, in the piece that was read, one behind another. */
 struct tr_items {
         const uint8_t *data; /* NULL: not given */
         size_t bytes;

@@ -7,12 +7,15 @@
 #include "daemon/io/outgoing.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/io/callee.h"
 
 void tr_outgoing_init(struct tr_outgoing *outgoing) {
-        *outgoing = (struct tr_outgoing){ 0 };
+        memset(outgoing, 0, sizeof(*outgoing));
+        atomic_init(&outgoing->congested, false);
         tr_list_init(&outgoing->waiting);
 }
 

@@ -33,14 +33,21 @@ struct tr_outgoing_message {
  */
 struct tr_outgoing {
         struct tr_calls calls;
-        struct tr_list waiting; /* struct tr_outgoing_message; empty unless the output is blocked */
+        struct tr_list waiting; /* struct tr_outgoing_message; empty unless the output is blocked, or held */
         uint32_t waiting_count;
         uint64_t waiting_bytes;
         uint32_t asks_max;
         bool deaf; /* nothing more is received from the client: it cannot be asked */
+        bool held; /* nothing goes out at present: the loop is about to write something before */
+        _Atomic bool congested; /* some callee is; written under the lock */
 };
 
 void tr_outgoing_init(struct tr_outgoing *outgoing);
+
+/* Whether what is posted has to wait. */
+static inline bool tr_outgoing_waits(const struct tr_outgoing *outgoing, const struct tr_output *output) {
+        return output->blocked || outgoing->held;
+}
 
 /* Whether there is room for so many bytes more, and for an ask where it is one. */
 bool tr_outgoing_has_room(const struct tr_outgoing *outgoing, const struct tr_output *output, bool ask, uint64_t bytes);

@@ -7,6 +7,7 @@
 
 #include "daemon/io/request.h"
 
+#include "daemon/core/component.h"
 #include "daemon/core/message.h"
 #include "daemon/core/registry.h"
 #include "daemon/core/system.h"
@@ -150,6 +151,21 @@ struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t 
                 }
         }
         return tr_request_bad_param(request, index, "a handle, its text, or a published name");
+}
+
+struct tr_failure *tr_request_component(const struct tr_request *request, uint32_t index, struct tr_component **ret_component) {
+        const char *name;
+        size_t len;
+        struct tr_failure *failure = tr_request_name(request, index, &name, &len);
+        if (!failure)
+                failure = tr_request_check_name(request, name, len);
+        if (failure)
+                return failure;
+        struct tr_component *component = tr_component_find(request->connection->server->system, name, len);
+        if (!component)
+                return tr_failure_new(TR_CODE_NOT_FOUND, "there is no component %.*s", (int)len, name);
+        *ret_component = component;
+        return NULL;
 }
 
 struct tr_failure *tr_request_check_reach(const struct tr_request *request, struct tr_target *target) {

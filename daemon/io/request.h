@@ -11,6 +11,7 @@
 #include "proto/frame.h"
 #include "proto/value.h"
 
+struct tr_component;
 struct tr_connection;
 struct tr_message;
 struct tr_method;
@@ -36,7 +37,7 @@ struct tr_request {
         uint32_t count; /* of params; those that are nil at the end are not counted */
         struct tr_param params[TR_PARAMS_MAX];
         struct tr_writer *result; /* what the method writes its answer to; nothing written is nil */
-        bool deferred;            /* the method has seen to it that it is answered later */
+        bool deferred;            /* the method has seen to it that it is answered: later, or already */
 };
 
 /* Reads the params of a frame: NULL, or bad-request. Their number is what the method takes. */
@@ -69,12 +70,16 @@ struct tr_failure *tr_request_check_name(const struct tr_request *request, const
  * (a name that is not granted), not-found (one that nobody has), not-running (a handle that nothing has any more).
  */
 struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target);
+/* One that is the name of a component: NULL and a new reference; or bad-request, denied (a name that is not granted), not-found. */
+struct tr_failure *tr_request_component(const struct tr_request *request, uint32_t index, struct tr_component **ret_component);
 /* NULL, or denied: what others started is reached with the role `operate` only. */
 struct tr_failure *tr_request_check_reach(const struct tr_request *request, struct tr_target *target);
 /* Both. */
 struct tr_failure *tr_request_own_target(const struct tr_request *request, uint32_t index,
                                          struct tr_target **ret_target);
 
+/* Answers a request now, with what is in its result: dispatch.c. */
+void tr_request_answer(struct tr_request *request);
 /* Makes the message of a request that is answered later pending; of a notification, nothing. NULL, or why not. */
 struct tr_failure *tr_request_expect(struct tr_request *request, struct tr_message *message, uint64_t timeout_ns);
 

@@ -7,13 +7,16 @@
 #include "daemon/io/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/core/system.h"
+#include "daemon/io/confined.h"
 #include "daemon/io/connection.h"
 #include "daemon/io/listener.h"
 #include "daemon/io/server_internal.h"
@@ -112,7 +115,7 @@ void tr_server_drain(struct tr_server *server) {
 }
 
 uint32_t tr_server_connections(const struct tr_server *server) {
-        return server->connections_count - server->over_limit_count;
+        return server->connections_count - server->over_limit_count - server->adopted_count;
 }
 
 /* The entry of a user, made where there is none; NULL for want of memory. */
@@ -163,6 +166,12 @@ static void server_log_over_limit(struct tr_server *server, uid_t uid) {
                (unsigned int)uid, (unsigned long)server->over_limit_total);
 }
 
+static void server_enter(struct tr_server *server, struct tr_connection *connection) {
+        tr_list_append(&server->connections, &connection->link);
+        server->connections_count++;
+        tr_connection_start(connection);
+}
+
 void tr_server_accept(struct tr_server *server, int take_fd) {
         struct tr_connection *connection;
         struct tr_peer peer;
@@ -182,10 +191,30 @@ void tr_server_accept(struct tr_server *server, int take_fd) {
                         server_user_leaves(server, uid);
                 return;
         }
-        tr_list_append(&server->connections, &connection->link);
-        server->connections_count++;
         server->over_limit_count += over_limit;
-        tr_connection_start(connection);
+        server_enter(server, connection);
+}
+
+int tr_server_adopt(struct tr_server *server, int take_fd, const struct tr_adoption *adoption) {
+        struct tr_connection *connection;
+        struct tr_peer peer = { .uid = (uid_t)server->system->own_uid, .gid = getegid(), .pid = adoption->pid };
+        struct tr_confined *confined = tr_confined_new(adoption);
+        if (!confined || fcntl(take_fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(take_fd, F_SETFD, FD_CLOEXEC) < 0) {
+                int r = confined ? -errno : -ENOMEM;
+                tr_confined_free(confined);
+                close(take_fd);
+                return tr_error_origin(r);
+        }
+        int r = tr_connection_new(server, take_fd, &peer, false, &connection);
+        if (r < 0) {
+                tr_confined_free(confined);
+                return tr_error_fold(r);
+        }
+        connection->confined = confined;
+        tr_connection_authorize(connection);
+        server->adopted_count++;
+        server_enter(server, connection);
+        return 0;
 }
 
 void tr_server_leave(struct tr_server *server, struct tr_connection *connection) {
@@ -193,7 +222,11 @@ void tr_server_leave(struct tr_server *server, struct tr_connection *connection)
         server->connections_count--;
         if (connection->over_limit)
                 server->over_limit_count--;
+        else if (connection->confined)
+                server->adopted_count--;
         else
                 server_user_leaves(server, connection->peer.uid);
+        tr_confined_tell_ended(connection);
+        tr_confined_free(tr_steal(connection->confined));
         tr_connection_unref(connection);
 }

@@ -12,6 +12,9 @@ struct tr_access;
 struct tr_failure;
 struct tr_feed;
 struct tr_loop;
+struct tr_manifest;
+struct tr_manifest_replica;
+struct tr_replica;
 struct tr_server;
 struct tr_system;
 struct tr_traces;
@@ -82,6 +85,26 @@ void tr_server_set_limits(struct tr_server *server, const struct tr_server_limit
 void tr_server_set_access(struct tr_server *server, const struct tr_access *take_access);
 /* No new connection from now on; those that are there are served on. */
 void tr_server_drain(struct tr_server *server);
+
+/* A connection that the daemon makes for a process which it starts (confined.h). All of it is copied, or a reference is taken. */
+struct tr_adoption {
+        const char *component;        /* that it may serve */
+        const char *instance;         /* under that name; NULL: a random one */
+        uint32_t index;               /* as in struct tr_replica_options, like all that follows but the last three */
+        struct tr_manifest *manifest; /* may be NULL */
+        const struct tr_manifest_replica *started_as;
+        struct tr_replica *successor_of;
+        int32_t pid; /* of the process */
+        /* It serves from now on. May be NULL. */
+        void (*serves)(void *userdata, struct tr_replica *replica);
+        /* The connection has ended, whatever for, and nothing else is told. May be NULL. */
+        void (*ended)(void *userdata);
+        void *userdata; /* until it has ended */
+};
+
+/* Makes a connection of one end of a pair of stream sockets, without regard to limits of connections. Takes the descriptor. 0 or a
+ * negative errno, and nothing is told then. */
+TR_MUST_CHECK int tr_server_adopt(struct tr_server *server, int take_fd, const struct tr_adoption *adoption);
 uint32_t tr_server_connections(const struct tr_server *server);
 
 #endif

@@ -37,6 +37,7 @@ struct tr_server {
         struct tr_list listeners;
         struct tr_list connections;
         uint32_t connections_count;
+        uint32_t adopted_count;    /* of those, the ones that nobody is counted for */
         uint32_t over_limit_count; /* of those, the ones that are there to be refused */
         uint64_t over_limit_total;
         uint64_t over_limit_logged_ns; /* when the log last spoke of them; 0: never */

@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/core/component.h"
+#include "daemon/core/session.h"
 #include "daemon/io/feed.h"
 #include "daemon/io/server_internal.h"
 #include "daemon/io/traces.h"
@@ -74,6 +77,7 @@ void io_fixture_init(struct io_fixture *fixture, const struct tr_server_limits *
                 .mailbox = 1000,
                 .mailbox_bytes = 1 << 20,
                 .async = 1024,
+                .queue = 65536,
                 .grace_ns = 10 * TR_NS_PER_S,
         };
         const struct tr_system_hooks hooks = { .wake = on_wake, .refused = on_refused, .userdata = fixture };
@@ -155,6 +159,17 @@ static void accept_fd(struct io_fixture *fixture, void *userdata) {
 
 void io_fixture_accept(struct io_fixture *fixture, int take_fd) {
         io_fixture_run(fixture, accept_fd, &take_fd);
+}
+
+void io_fixture_declare(struct io_fixture *fixture, const char *text) {
+        struct tr_manifest_problem problem = { 0 };
+        struct tr_manifest *manifest;
+        json_t *json = json_loads(text, 0, NULL);
+        ck_assert_ptr_nonnull(json);
+        ck_assert_msg(tr_manifest_read(json, "/", &problem, &manifest) == 0, "%s: %s", problem.path, problem.reason);
+        json_decref(json);
+        ck_assert_ptr_null(tr_component_declare(fixture->system, fixture->system->daemon_session, manifest, 0, 0, NULL));
+        tr_manifest_unref(manifest);
 }
 
 void io_client_init(struct io_client *client, struct io_fixture *fixture) {

@@ -36,6 +36,9 @@ void io_fixture_deinit(struct io_fixture *fixture);
 void io_fixture_run(struct io_fixture *fixture, void (*run)(struct io_fixture *fixture, void *userdata),
                     void *userdata);
 
+/* Declares a component, by the JSON of its manifest. */
+void io_fixture_declare(struct io_fixture *fixture, const char *manifest);
+
 /* The client's end of a connection. */
 struct io_client {
         int fd;

@@ -140,20 +140,20 @@ static size_t ask_without_memory(const struct tr_writer *request, int listener, 
         return receive_frame(client.fd, data, size);
 }
 
-START_TEST(a_client_that_is_asked_answers_or_its_asker_hears_why_not) {
+/* Makes it somebody who can be asked; writes the request by which the client does, to whom a notification `f` is the outcome. */
+typedef void make_askable(struct io_client *asked, char text[static 256]);
+
+static void ask_each_other_without_memory(make_askable *make, const char *other_outcome) {
         static uint8_t data[4096];
         tr_stock_disable();
-        begin();
         bool hit;
         long n = 0;
         do {
                 struct io_client listener;
-                char handle[64], text[256], *heard = NULL;
+                char text[256], *heard = NULL;
                 struct tr_writer request = TR_WRITER_INIT;
                 io_client_init(&listener, &fixture);
-                io_client_say(&listener, "[0,1,'listen',[]]");
-                ck_assert_int_eq(sscanf(io_client_hear(&listener), "[1,1,nil,'%63[^']']", handle), 1);
-                snprintf(text, sizeof(text), "[0,1,'ask',['%s','echo',[{'a':'b'}],{'reply':{'method':'f'}}]]", handle);
+                make(&listener, text);
                 notation_write(&request, text);
 
                 failing_arm(++n);
@@ -164,7 +164,7 @@ START_TEST(a_client_that_is_asked_answers_or_its_asker_hears_why_not) {
                         struct tr_reader reader = tr_reader(data, bytes);
                         heard = notation_read(&reader);
                         ck_assert_msg(strcmp(heard, "[2,'f',[nil,42]]") == 0 ||
-                                              (hit && (strstr(heard, "no-memory: ") || strstr(heard, "stopped: "))),
+                                              (hit && (strstr(heard, "no-memory: ") || strstr(heard, other_outcome))),
                                       "%s", heard);
                 } else {
                         ck_assert(hit);
@@ -176,6 +176,71 @@ START_TEST(a_client_that_is_asked_answers_or_its_asker_hears_why_not) {
                 io_client_deinit(&listener);
         } while (hit);
         ck_assert_int_gt(n, 5);
+}
+
+static void make_listener(struct io_client *listener, char text[static 256]) {
+        char handle[64];
+        io_client_say(listener, "[0,1,'listen',[]]");
+        ck_assert_int_eq(sscanf(io_client_hear(listener), "[1,1,nil,'%63[^']']", handle), 1);
+        snprintf(text, 256, "[0,1,'ask',['%s','echo',[{'a':'b'}],{'reply':{'method':'f'}}]]", handle);
+}
+
+START_TEST(a_client_that_is_asked_answers_or_its_asker_hears_why_not) {
+        begin();
+        ask_each_other_without_memory(make_listener, "stopped: ");
+        end();
+}
+END_TEST
+
+static void make_replica(struct io_client *replica, char text[static 256]) {
+        io_client_say(replica, "[0,1,'serve',['mill']]");
+        ck_assert_int_eq(strncmp(io_client_hear(replica), "[1,1,nil,{'instance':", 21), 0);
+        snprintf(text, 256, "[0,1,'call',['mill','grind',{'a':'b'},{'timeout':60000,'reply':{'method':'f'}}]]");
+}
+
+START_TEST(a_replica_answers_or_its_caller_hears_why_not) {
+        begin();
+        /* One that is lost is tried again elsewhere: there is nobody. */
+        io_fixture_declare(&fixture, "{\"name\": \"mill\", \"deliveries\": 1, \"operations\": {\"grind\": {}}}");
+        ask_each_other_without_memory(make_replica, "undeliverable: ");
+        end();
+}
+END_TEST
+
+START_TEST(a_connection_serves_or_hears_why_not) {
+        static uint8_t data[4096];
+        tr_stock_disable();
+        begin();
+        io_fixture_declare(&fixture, "{\"name\": \"mill\", \"operations\": {\"grind\": {}}}");
+        struct tr_writer serve = TR_WRITER_INIT;
+        notation_write(&serve, "[0,1,'serve',['mill',{'instance':'wheel','operations':['grind'],'method':'m','params':[1]}]]");
+        bool hit;
+        long n = 0;
+        do {
+                struct io_client server;
+                io_client_init(&server, &fixture);
+                failing_arm(++n);
+                (void)send(server.fd, serve.data, serve.len, MSG_NOSIGNAL);
+                size_t bytes = receive_frame(server.fd, data, sizeof(data));
+                failing_arm(0);
+                hit = failing_hit();
+                if (bytes > 0) {
+                        struct tr_reader reader = tr_reader(data, bytes);
+                        char *heard = notation_read(&reader);
+                        ck_assert_msg(strcmp(heard, "[1,1,nil,{'instance':'wheel'}]") == 0 || (hit && strstr(heard, "no-memory: ")), "%s",
+                                      heard);
+                        free(heard);
+                } else {
+                        ck_assert(hit);
+                }
+                /* Its name is free when all that it sent was seen, and it has gone. */
+                shutdown(server.fd, SHUT_WR);
+                while (receive_frame(server.fd, data, sizeof(data)) > 0)
+                        ;
+                io_client_deinit(&server);
+        } while (hit);
+        ck_assert_int_gt(n, 5);
+        tr_writer_deinit(&serve);
         end();
 }
 END_TEST
@@ -208,4 +273,5 @@ START_TEST(a_connection_is_let_go_where_there_is_no_memory_for_it) {
 END_TEST
 
 suite_main("connection without memory", a_request_fails_alone,
-           a_client_that_is_asked_answers_or_its_asker_hears_why_not, a_connection_is_let_go_where_there_is_no_memory_for_it);
+           a_client_that_is_asked_answers_or_its_asker_hears_why_not, a_replica_answers_or_its_caller_hears_why_not,
+           a_connection_serves_or_hears_why_not, a_connection_is_let_go_where_there_is_no_memory_for_it);
