@@ -20,9 +20,7 @@ static int walk(struct tr_check *check, struct tr_value *value, element_fn *look
                 const struct tr_step step = { .parent = value->step, .index = i };
                 struct tr_value element;
 
-                r = tr_check_pay(check, &step, 1);
-                if (!r)
-                        r = tr_check_read(check, &at, &step, &element);
+                r = tr_check_read(check, &at, &step, &element);
                 if (!r)
                         r = look(check, data, &element, i, seen);
                 if (!r)

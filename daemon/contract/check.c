@@ -122,15 +122,19 @@ static uint8_t types_of(const struct tr_token *token) {
         return 0;
 }
 
-int tr_check_read(const struct tr_check *check, const uint8_t **at, const struct tr_step *step,
-                  struct tr_value *ret_value) {
+int tr_check_read(struct tr_check *check, const uint8_t **at, const struct tr_step *step, struct tr_value *ret_value) {
         struct tr_reader reader = { *at, check->data + check->bytes };
+        int r;
 
         ret_value->at = check->data + (*at - check->data);
         /* The scanner has passed it. */
         if (tr_read(&reader, &ret_value->token))
                 return tr_error_origin(-EBADMSG);
         ret_value->inside = *at = reader.at;
+        r = tr_check_pay(check, step,
+                         1 + (ret_value->token.type == TR_STR ? ret_value->token.len / TR_BYTES_PER_STEP : 0));
+        if (r)
+                return r;
         ret_value->types = types_of(&ret_value->token);
         ret_value->step = step;
         return 0;
@@ -225,6 +229,8 @@ static int fail_type(struct tr_check *check, uint8_t types, const struct tr_valu
         char expected[96] = "";
         size_t len = 0;
 
+        if (check->quiet)
+                return TR_FAILS;
         for (int i = 0; i < TR_TYPES; i++)
                 if (types & 1 << i) {
                         types &= (uint8_t) ~(1 << i);
@@ -435,7 +441,7 @@ static int check_dynamic(struct tr_check *check, const struct tr_node *node, str
         for (const struct tr_scope *scope = check->scope; scope && node->dynamic_name; scope = scope->outer) {
                 const struct tr_node *found = tr_dynamic_anchor(scope->resource, node->dynamic_name);
 
-                looked_at++;
+                looked_at += 1 + scope->resource->anchors_count;
                 if (found)
                         target = found;
         }

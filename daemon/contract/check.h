@@ -77,8 +77,8 @@ TR_MUST_CHECK int tr_check_pay(struct tr_check *check, const struct tr_step *ste
 /* There are no more steps. */
 int tr_check_out_of_steps(struct tr_check *check, const struct tr_step *step);
 
-/* Reads the head of the value that begins at *at, and moves *at behind that. */
-TR_MUST_CHECK int tr_check_read(const struct tr_check *check, const uint8_t **at, const struct tr_step *step,
+/* Reads the head of the value that begins at *at, and moves *at behind that. It is paid for, as long as it is. */
+TR_MUST_CHECK int tr_check_read(struct tr_check *check, const uint8_t **at, const struct tr_step *step,
                                 struct tr_value *ret_value);
 /* Moves *at from behind the head to behind the value. */
 TR_MUST_CHECK int tr_check_leave(struct tr_check *check, const struct tr_value *value, const uint8_t **at);
@@ -120,6 +120,8 @@ struct tr_counted {
 TR_MUST_CHECK int tr_check_count(struct tr_check *check, const struct tr_step *step, const struct tr_counted *what,
                                  uint64_t count, uint64_t min, uint64_t max);
 
+/* Bytes that are looked at for one step. */
+#define TR_BYTES_PER_STEP 64
 /* Bytes of a name or a pattern in a reason. */
 #define TR_SHOWN_MAX 100
 

@@ -119,6 +119,7 @@ struct tr_resource {
         struct tr_resource *next;
         const char *uri;
         const struct tr_anchor *anchors;
+        uint32_t anchors_count;
         const struct tr_node *node;
         struct json_t *json; /* compiling */
 };

@@ -10,8 +10,6 @@
 #include "daemon/contract/check.h"
 #include "proto/utf8.h"
 
-#define BYTES_PER_STEP 64
-
 /* Which of the members that the schema names are there. Few of them need no memory of their own. */
 struct present {
         const struct tr_objects *objects;
@@ -129,7 +127,7 @@ static int walk(struct tr_check *check, struct tr_value *value, member_fn *look,
 
                 r = read_member(check, value, &at, &member);
                 if (!r)
-                        r = tr_check_pay(check, &member.step, 1 + member.key.len / BYTES_PER_STEP);
+                        r = tr_check_pay(check, &member.step, member.key.len / TR_BYTES_PER_STEP);
                 if (!r)
                         r = look(check, data, &member, seen);
                 if (!r)
@@ -165,7 +163,7 @@ static int check_needs(struct tr_check *check, const struct tr_objects *objects,
 /* What is asked once it is known which members are there. */
 static int check_present(struct tr_check *check, const struct tr_objects *objects, struct tr_value *value,
                          const struct present *present, struct tr_evaluated *seen) {
-        int r = tr_check_pay(check, value->step, objects->checked_count / BYTES_PER_STEP);
+        int r = tr_check_pay(check, value->step, objects->checked_count / TR_BYTES_PER_STEP);
 
         for (size_t i = 0; i < objects->checked_count && !r; i++) {
                 const struct tr_member *member = &objects->members[objects->checked[i]];

@@ -132,6 +132,7 @@ int tr_compile_anchor(struct tr_compiler *compiler, const struct tr_subschema *a
         if (!anchor->name)
                 return tr_error_origin(-ENOMEM);
         at->resource->anchors = anchor;
+        at->resource->anchors_count++;
         return 0;
 }
 

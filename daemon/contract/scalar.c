@@ -7,7 +7,8 @@
 #include "daemon/contract/check.h"
 #include "daemon/contract/number.h"
 
-#define BYTES_PER_STEP 64
+/* What PCRE2 does before it tries anything. */
+#define STEPS_PER_MATCH 8
 
 int tr_check_count(struct tr_check *check, const struct tr_step *step, const struct tr_counted *what, uint64_t count,
                    uint64_t min, uint64_t max) {
@@ -68,7 +69,7 @@ int tr_check_match(struct tr_check *check, const struct tr_pattern *pattern, con
         size_t written_len;
         int r;
 
-        r = tr_check_pay(check, step, len / BYTES_PER_STEP);
+        r = tr_check_pay(check, step, STEPS_PER_MATCH + len / TR_BYTES_PER_STEP);
         if (r)
                 return r;
         r = tr_pattern_match(pattern, &check->matcher, text, len, &check->steps);
@@ -100,7 +101,7 @@ int tr_check_string(struct tr_check *check, const struct tr_strings *strings, co
         int r = TR_FITS;
 
         if (strings->min > 0 || strings->max < UINT64_MAX) {
-                r = tr_check_pay(check, value->step, token->len / BYTES_PER_STEP);
+                r = tr_check_pay(check, value->step, token->len / TR_BYTES_PER_STEP);
                 if (!r)
                         r = tr_check_count(check, value->step, &characters, count_characters(token->data, token->len),
                                            strings->min, strings->max);
@@ -136,7 +137,8 @@ static int write_canonical(struct tr_check *check, const struct tr_value *value)
 int tr_check_values(struct tr_check *check, const struct tr_values *values, const struct tr_value *value,
                     const char *reason) {
         struct tr_slice slice;
-        int r = tr_check_pay(check, value->step, value->token.type == TR_STR ? value->token.len / BYTES_PER_STEP : 0);
+        int r = tr_check_pay(check, value->step,
+                             value->token.type == TR_STR ? value->token.len / TR_BYTES_PER_STEP : 0);
 
         if (r)
                 return r;

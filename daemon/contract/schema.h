@@ -34,7 +34,8 @@ struct json_t; /* jansson's */
 #define TR_SCHEMA_PATTERNS_MAX (1u << 20)
 /*
  * The steps of a check: so many, and so many more for each byte of the value. A step is a subschema that is tried on a
- * value, a member or element that is looked at, an item of a pattern that is tried, or 64 bytes that are compared.
+ * value, a member or element that is looked at, an item of a pattern that is tried, or 64 bytes that are looked at; to
+ * begin with a pattern is 8.
  */
 #define TR_SCHEMA_STEPS (1u << 20)
 #define TR_SCHEMA_STEPS_PER_BYTE 16

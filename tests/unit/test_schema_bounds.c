@@ -370,6 +370,56 @@ START_TEST(many_members) {
 }
 END_TEST
 
+/* The same long text is read for each of many schemas. */
+START_TEST(many_looks_at_a_long_string) {
+        struct tr_writer value = TR_WRITER_INIT, text = string_of("a", 1000000, "");
+        char *all;
+        struct tr_schema *schema;
+        struct text put;
+
+        text_begin(&put);
+        text_repeat(&put, "{'allOf':[", 1);
+        text_repeat(&put, "{'required':['a']},", 5000);
+        text_repeat(&put, "true]}", 1);
+        all = text_end(&put);
+        schema = schema_of(all);
+        tr_write_map(&value, 1);
+        tr_write_text(&value, "a");
+        tr_write_raw(&value, text.data, text.len);
+        expect_beginning(schema_violation_of(schema, &value), "/a takes more than the ");
+        tr_writer_deinit(&value);
+        tr_writer_deinit(&text);
+        tr_schema_unref(schema);
+        free(all);
+}
+END_TEST
+
+/* Patterns that do not match cost something too. */
+START_TEST(many_patterns_and_many_names) {
+        struct tr_writer value = TR_WRITER_INIT;
+        struct tr_schema *schema;
+        struct text put;
+        char *all;
+
+        text_begin(&put);
+        text_repeat(&put, "{'patternProperties':{'^x':true", 1);
+        for (unsigned i = 0; i < 500; i++)
+                fprintf(put.file, ",'^x%u':true", i);
+        text_repeat(&put, "}}", 1);
+        all = text_end(&put);
+        schema = schema_of(all);
+        tr_write_map(&value, 100000);
+        for (int i = 0; i < 100000; i++) {
+                tr_write_int(&value, i);
+                tr_write_nil(&value);
+        }
+        expect_end(schema_violation_of(schema, &value), " bytes may take");
+        tr_writer_deinit(&value);
+        tr_schema_unref(schema);
+        free(all);
+}
+END_TEST
+
 /* Many lists of what was seen at once. */
 START_TEST(memory_for_what_was_seen) {
         char *text = nested("{'unevaluatedItems':true,'allOf':[", "{'unevaluatedItems':true}", "]}", 60);
@@ -532,5 +582,5 @@ END_TEST
 
 suite_main("schema_bounds", deep_schemas, wide_schemas, many_names, long_chains, large_values_in_schemas,
            large_patterns, doubling_schemas, slow_patterns, long_strings_and_simple_patterns, many_elements,
-           many_choices, many_members, memory_for_what_was_seen, a_small_stack, too_many_levels,
-           compiling_without_memory, checking_without_memory);
+           many_choices, many_members, many_looks_at_a_long_string, many_patterns_and_many_names,
+           memory_for_what_was_seen, a_small_stack, too_many_levels, compiling_without_memory, checking_without_memory);
