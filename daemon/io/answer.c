@@ -249,9 +249,19 @@ void tr_connection_push(struct tr_connection *connection) {
         tr_lock_release(&connection->lock);
 }
 
+/*
+ * What a client is asked is not its answers, and comes in pieces as large as a frame. One that answers each before it reads the next
+ * has to be read from meanwhile: it would wait for that, and the daemon for it.
+ */
+static size_t unread_locked(const struct tr_output *output) {
+        size_t waiting = tr_output_waiting(output);
+        uint64_t since_call = output->sent_total + waiting - output->called_to;
+        return waiting > output->max_bytes / 2 || waiting < since_call ? waiting : (size_t)since_call;
+}
+
 bool tr_connection_is_congested(struct tr_connection *connection) {
         tr_lock_acquire(&connection->lock);
-        size_t waiting = connection->output.blocked ? tr_output_waiting(&connection->output) : 0;
+        size_t waiting = connection->output.blocked ? unread_locked(&connection->output) : 0;
         tr_lock_release(&connection->lock);
         return waiting > (connection->paused ? CONGESTED_BYTES / 2 : CONGESTED_BYTES);
 }

@@ -69,6 +69,7 @@ int tr_callee_write_locked(struct tr_callee *callee, struct tr_connection *conne
                 writer->len = begin;
                 return 1;
         }
+        output->called_to = output->sent_total + tr_output_waiting(output);
         return 0;
 }
 

@@ -16,6 +16,7 @@ struct tr_output {
         struct tr_writer writer; /* what is appended to */
         size_t sent;             /* bytes of it that are gone */
         uint64_t sent_total;     /* since the beginning: whether the peer reads at all */
+        uint64_t called_to;      /* of all bytes since the beginning: where the last call of the client ended (callee.c) */
         size_t max_bytes;        /* waiting; more is the end of the connection */
         bool blocked;            /* the socket was full: the loop waits for room, and nobody else sends */
         bool broken;             /* nobody reads it any more: everything is thrown away */
