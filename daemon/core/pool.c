@@ -64,8 +64,25 @@ static uint32_t default_workers(void) {
         return cpus < TR_POOL_WORKERS_MAX ? cpus : TR_POOL_WORKERS_MAX;
 }
 
+/* Whatever memory there will be, a slot is filled again, and a stop has its end. */
+static int pool_reserve_timers(struct tr_pool *pool) {
+        struct tr_system *system = pool->target.system;
+        int r = tr_system_reserve_timer(system, &pool->stop_timer);
+        for (uint32_t i = 0; i < pool->workers && r == 0; i++)
+                r = tr_system_reserve_timer(system, &pool->slots[i].timer);
+        return tr_error_fold(r);
+}
+
+static void pool_release_timers(struct tr_pool *pool) {
+        struct tr_system *system = pool->target.system;
+        tr_system_release_timer(system, &pool->stop_timer);
+        for (uint32_t i = 0; i < pool->workers; i++)
+                tr_system_release_timer(system, &pool->slots[i].timer);
+}
+
 static void pool_free(struct tr_target *target) {
         struct tr_pool *pool = (struct tr_pool *)target;
+        pool_release_timers(pool);
         tr_failure_unref(pool->failure);
         tr_lock_deinit(&pool->lock);
         tr_target_deinit(target);
@@ -106,6 +123,10 @@ static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_o
                 tr_slot_init(&pool->slots[i], pool, i + 1);
                 tr_backoff_init(&pool->slots[i].backoff, backoff_min_ns(options), backoff_max_ns(options),
                                 options->backoff_reset_ns ? options->backoff_reset_ns : BACKOFF_RESET_NS);
+        }
+        if (pool_reserve_timers(pool) < 0) {
+                tr_target_unref(&pool->target);
+                return NULL;
         }
         return pool;
 }
@@ -278,7 +299,7 @@ static void pool_stop(struct tr_target *target, enum tr_stop_reason reason, uint
                 tr_target_ref(target);
                 pool->stop_timer.fire = on_stop_timer;
                 if (tr_system_set_timer(target->system, &pool->stop_timer, tr_clock_deadline_ns(within_ns)) != 0)
-                        tr_target_unref(target);
+                        tr_target_unref(target); /* it was set already */
         }
         tr_pool_stop_workers(pool);
         tr_pool_try_end(pool);

@@ -5,6 +5,7 @@
  * A slot is filled when the pool starts, and again on the loop thread when the pause after its last worker is over. Pauses are
  * each slot's own, so one that keeps failing does not slow its neighbours.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -58,10 +59,10 @@ static void slot_set_timer(struct tr_slot *slot, uint64_t due_ns) {
         struct tr_pool *pool = slot->pool;
         tr_slot_clear_timer(slot);
         tr_target_ref(&pool->target);
-        if (tr_system_set_timer(pool->target.system, &slot->timer, due_ns) == 0)
-                return;
-        tr_target_unref(&pool->target);
-        tr_log(TR_LOG_ERROR, "pool %s: out of memory for the timer of a worker", pool->target.label);
+        int r = tr_system_set_timer(pool->target.system, &slot->timer, due_ns);
+        /* it is reserved: without it the slot would be lost */
+        assert(r == 0);
+        (void)r;
 }
 
 void tr_slot_init(struct tr_slot *slot, struct tr_pool *pool, uint32_t number) {

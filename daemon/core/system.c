@@ -247,6 +247,19 @@ int tr_system_set_timer(struct tr_system *system, struct tr_timer *timer, uint64
         return was_set ? TR_TIMER_WAS_SET : 0;
 }
 
+int tr_system_reserve_timer(struct tr_system *system, struct tr_timer *timer) {
+        tr_lock_acquire(&system->lock);
+        int r = tr_timers_reserve(&system->timers, timer);
+        tr_lock_release(&system->lock);
+        return r < 0 ? tr_error_origin(r) : 0;
+}
+
+void tr_system_release_timer(struct tr_system *system, struct tr_timer *timer) {
+        tr_lock_acquire(&system->lock);
+        tr_timers_unreserve(&system->timers, timer);
+        tr_lock_release(&system->lock);
+}
+
 bool tr_system_clear_timer(struct tr_system *system, struct tr_timer *timer) {
         tr_lock_acquire(&system->lock);
         bool was_set = tr_timer_is_set(timer);

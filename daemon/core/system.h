@@ -179,6 +179,10 @@ enum {
 /* Timers of the daemon. They fire on the loop thread, in tr_system_run_due(), no lock held. Any thread sets and clears; a
  * clear does not wait for a timer that is firing. 0, TR_TIMER_WAS_SET, or -ENOMEM with the timer not set. */
 TR_MUST_CHECK int tr_system_set_timer(struct tr_system *system, struct tr_timer *timer, uint64_t deadline_ns);
+/* From here on, until it is released, it can be set whatever memory there is. 0 or -ENOMEM. */
+TR_MUST_CHECK int tr_system_reserve_timer(struct tr_system *system, struct tr_timer *timer);
+/* It is not set any more. Not to have been reserved is fine. */
+void tr_system_release_timer(struct tr_system *system, struct tr_timer *timer);
 /* Answers whether it was set and is not any more. */
 bool tr_system_clear_timer(struct tr_system *system, struct tr_timer *timer);
 /* Loop thread: fires what is due, joins threads that are over; answers the next deadline (TR_NEVER: none). */

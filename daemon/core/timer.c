@@ -51,15 +51,39 @@ void tr_timers_deinit(struct tr_timers *timers) {
         *timers = (struct tr_timers){ 0 };
 }
 
+static int timers_make_room(struct tr_timers *timers, uint32_t wanted) {
+        uint32_t room = timers->room ? timers->room : 16;
+        if (wanted <= timers->room)
+                return 0;
+        while (room < wanted)
+                room *= 2;
+        struct tr_timer **heap = reallocarray(timers->heap, room, sizeof(*heap));
+        if (!heap)
+                return -ENOMEM;
+        timers->heap = heap;
+        timers->room = room;
+        return 0;
+}
+
+int tr_timers_reserve(struct tr_timers *timers, struct tr_timer *timer) {
+        int r = timers_make_room(timers, timers->count + timers->reserved + 1);
+        if (r < 0)
+                return r;
+        timers->reserved++;
+        timer->reserved = true;
+        return 0;
+}
+
+void tr_timers_unreserve(struct tr_timers *timers, struct tr_timer *timer) {
+        timers->reserved -= timer->reserved;
+        timer->reserved = false;
+}
+
 int tr_timers_add(struct tr_timers *timers, struct tr_timer *timer, uint64_t deadline_ns) {
-        if (timers->count == timers->room) {
-                uint32_t room = timers->room ? timers->room * 2 : 16;
-                struct tr_timer **heap = reallocarray(timers->heap, room, sizeof(*heap));
-                if (!heap)
-                        return -ENOMEM;
-                timers->heap = heap;
-                timers->room = room;
-        }
+        /* The others leave room for all that are reserved, so that those find some. */
+        int r = timers_make_room(timers, timers->count + 1 + (timer->reserved ? 0 : timers->reserved));
+        if (r < 0)
+                return r;
         timer->deadline_ns = deadline_ns;
         timer->order = timers->order++;
         timers_sift_up(timers, timers->count++, timer);

@@ -16,6 +16,7 @@ struct tr_timer {
         uint64_t deadline_ns;
         uint64_t order;
         uint32_t at; /* place in the heap, + 1; 0: in none */
+        bool reserved; /* there is room for it */
         void (*fire)(struct tr_timer *timer);
 };
 
@@ -23,10 +24,15 @@ struct tr_timers {
         struct tr_timer **heap;
         uint32_t count;
         uint32_t room;
+        uint32_t reserved; /* entries that there has to be room for, in the heap or not */
         uint64_t order;
 };
 
 void tr_timers_deinit(struct tr_timers *timers);
+/* From here on the entry can be added whatever memory there is. 0 or -ENOMEM. */
+TR_MUST_CHECK int tr_timers_reserve(struct tr_timers *timers, struct tr_timer *timer);
+/* The end of that; nothing where it has not been reserved. The entry must be in no heap. */
+void tr_timers_unreserve(struct tr_timers *timers, struct tr_timer *timer);
 /* 0 or -ENOMEM. The entry must be in no heap. */
 TR_MUST_CHECK int tr_timers_add(struct tr_timers *timers, struct tr_timer *timer, uint64_t deadline_ns);
 /* Nothing where it is in none. */
