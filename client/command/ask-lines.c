@@ -26,22 +26,33 @@
 #include "client/command/show.h"
 #include "proto/code.h"
 
+/* A line that was asked. */
+struct asked {
+        struct tr_reply reply;
+        uint64_t bytes; /* of it and of all lines before it */
+};
+
 struct asker {
         struct tr_invocation *invocation;
         enum tr_message_form form;
         enum tr_show how;
         struct tr_lines lines;
         struct tr_progress progress;
-        struct tr_reply *ring; /* line n is at n modulo its size */
+        struct asked *ring; /* line n is at n modulo its size */
         uint64_t ring_size;
-        uint64_t printed; /* lines whose answer is out */
+        uint64_t printed;       /* lines whose answer is out */
+        uint64_t printed_bytes; /* of those lines */
         uint64_t asked;
         bool is_over; /* nothing more is asked or printed */
         int status;
 };
 
-static struct tr_reply *reply_of(struct asker *asker, uint64_t line) {
+static struct asked *asked_of(struct asker *asker, uint64_t line) {
         return &asker->ring[line % asker->ring_size];
+}
+
+static struct tr_reply *reply_of(struct asker *asker, uint64_t line) {
+        return &asked_of(asker, line)->reply;
 }
 
 /* Ends it with what is wrong with a line. */
@@ -89,6 +100,7 @@ static void ask_lines(struct asker *asker) {
                 if (!ask_line(asker, line, len))
                         return;
                 tr_lines_drop(&asker->lines, len);
+                asked_of(asker, asker->asked - 1)->bytes = asker->lines.dropped;
         }
 }
 
@@ -99,11 +111,12 @@ static void print_answers(struct asker *asker) {
 
                 if (!reply->is_done)
                         break;
+                asker->printed_bytes = asked_of(asker, asker->printed)->bytes;
                 asker->printed++;
                 if (reply->problem.is_set) {
                         fail(asker, asker->printed, &reply->problem);
                 } else {
-                        tr_progress_clear(&asker->progress);
+                        tr_progress_make_way(&asker->progress);
                         asker->status = tr_show_answer(asker->invocation, &reply->value, asker->how);
                         asker->is_over = asker->status;
                 }
@@ -149,7 +162,7 @@ static void step(struct asker *asker) {
         }
         if (wants_input && input.revents)
                 read_lines(asker);
-        tr_progress_update(&asker->progress, asker->printed, "lines");
+        tr_progress_update(&asker->progress, asker->printed, "lines", asker->printed_bytes);
 }
 
 /* What nobody waits for any more. */
@@ -175,6 +188,7 @@ int tr_ask_lines(struct tr_invocation *invocation, enum tr_message_form form, ui
 
         if (!asker.ring)
                 return tr_report_errno(invocation, -ENOMEM);
+        tr_progress_expect(&asker.progress, STDIN_FILENO);
         for (;;) {
                 print_answers(&asker);
                 ask_lines(&asker);
@@ -183,6 +197,7 @@ int tr_ask_lines(struct tr_invocation *invocation, enum tr_message_form form, ui
                         break;
                 step(&asker);
         }
+        tr_progress_clear(&asker.progress);
         take_back(&asker);
         /* its callbacks are about the ring */
         tr_link_close(invocation);

@@ -142,7 +142,7 @@ static void measure(struct bench *bench) {
                 case TR_STEP_DONE:
                         break;
                 }
-                tr_progress_update(&bench->progress, bench->answered, "answers");
+                tr_progress_update(&bench->progress, bench->answered, "answers", 0);
         }
         tr_progress_clear(&bench->progress);
         tr_latencies_sort(&bench->latencies);

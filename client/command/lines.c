@@ -67,9 +67,12 @@ bool tr_lines_peek(struct tr_lines *lines, const char **ret_line, size_t *ret_le
 }
 
 void tr_lines_drop(struct tr_lines *lines, size_t len) {
+        size_t before = lines->begin;
+
         lines->begin += len;
         if (lines->begin < lines->end)
                 lines->begin++;
+        lines->dropped += lines->begin - before;
         lines->searched = lines->begin;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Standard input, line by line, read in large pieces and only when somebody says so. The last line needs no newline.
@@ -15,6 +16,7 @@ struct tr_lines {
         size_t searched; /* no newline before this */
         size_t end;
         size_t capacity;
+        uint64_t dropped; /* bytes of all lines that are behind, with their newlines */
         bool is_over; /* nothing more to read */
 };
 

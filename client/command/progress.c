@@ -3,10 +3,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FIRST_MS 1000
 #define AGAIN_MS 200
+#define BAR "########################"
+#define BAR_WIDTH ((int)strlen(BAR))
 
 static void set_next(struct tr_progress *progress, const struct timespec *now, long ms) {
         progress->next = *now;
@@ -18,7 +22,24 @@ static void set_next(struct tr_progress *progress, const struct timespec *now, l
         }
 }
 
-void tr_progress_update(struct tr_progress *progress, uint64_t count, const char *of_what) {
+void tr_progress_expect(struct tr_progress *progress, int fd) {
+        struct stat file;
+        off_t at;
+
+        if (fstat(fd, &file) || !S_ISREG(file.st_mode) || (at = lseek(fd, 0, SEEK_CUR)) < 0 || at > file.st_size)
+                return;
+        progress->total = file.st_size - at;
+}
+
+static void print_bar(uint64_t bytes, uint64_t total) {
+        /* it may have grown meanwhile */
+        double part = bytes < total ? (double)bytes / total : 1;
+        int full = part * BAR_WIDTH;
+
+        fprintf(stderr, "[%.*s%*s] %3d%% ", full, BAR, BAR_WIDTH - full, "", (int)(part * 100));
+}
+
+void tr_progress_update(struct tr_progress *progress, uint64_t count, const char *of_what, uint64_t bytes) {
         struct timespec now;
 
         if (progress->has_begun && !progress->is_terminal)
@@ -32,7 +53,10 @@ void tr_progress_update(struct tr_progress *progress, uint64_t count, const char
         if (now.tv_sec < progress->next.tv_sec ||
             (now.tv_sec == progress->next.tv_sec && now.tv_nsec < progress->next.tv_nsec))
                 return;
-        fprintf(stderr, "\r%" PRIu64 " %s", count, of_what);
+        fputc('\r', stderr);
+        if (progress->total)
+                print_bar(bytes, progress->total);
+        fprintf(stderr, "%" PRIu64 " %s", count, of_what);
         progress->is_shown = true;
         set_next(progress, &now, AGAIN_MS);
 }
@@ -41,4 +65,9 @@ void tr_progress_clear(struct tr_progress *progress) {
         if (progress->is_shown)
                 fputs("\r\033[K", stderr);
         progress->is_shown = false;
+}
+
+void tr_progress_make_way(struct tr_progress *progress) {
+        if (progress->is_shown && isatty(STDOUT_FILENO))
+                tr_progress_clear(progress);
 }

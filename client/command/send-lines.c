@@ -267,7 +267,7 @@ static bool step(struct sender *sender) {
                 mark_again(sender);
         if (wants_input && input.revents)
                 read_lines(sender);
-        tr_progress_update(&sender->progress, sender->accepted, "lines");
+        tr_progress_update(&sender->progress, sender->accepted, "lines", sender->lines.dropped);
         return true;
 }
 
@@ -335,6 +335,7 @@ int tr_send_lines(struct tr_invocation *invocation, enum tr_message_form form) {
         };
         int status = ask_for_limits(&sender);
 
+        tr_progress_expect(&sender.progress, STDIN_FILENO);
         if (!status) {
                 while (step(&sender))
                         ;

@@ -62,6 +62,9 @@ class AsPrograms(unittest.TestCase):
             file.flush()
             self.assertEqual(self.program("cursors", file.name), "1\tone\n2\t\n3\tthree\n3 lines, and then: NOT_HELD\n")
 
+    def test_dpkglog(self):
+        self.assertEqual(self.program("dpkglog"), "upgrade of perl-base from 5.36.0-6 to 5.36.0-7\n")
+
     def test_ledger(self):
         self.assertEqual(self.program("ledger"), "17\npetty cash: 2 entries\n")
 
