@@ -72,9 +72,13 @@ static void actor_show_load(struct tr_actor *actor) {
 }
 
 /* One that its pool routed begins: `since_ns` is from now on when that was. */
-static void actor_note_begin(struct tr_actor *actor, struct tr_message *message, uint64_t now_ns) {
+static void actor_note_begin(struct tr_actor *actor, struct tr_message *message) {
+        uint64_t now_ns = actor->now_ns;
+        actor->now_ns = 0;
         if (message->since_ns == 0)
                 return;
+        if (now_ns == 0)
+                now_ns = tr_clock_ns();
         tr_times_add(&actor->slot->wait, now_ns > message->since_ns ? now_ns - message->since_ns : 0);
         message->since_ns = now_ns;
         message->timed = true;
@@ -85,7 +89,8 @@ static void actor_note_end(struct tr_actor *actor, struct tr_message *message) {
         if (!message->timed || atomic_load_explicit(&actor->state, memory_order_relaxed) == TR_ACTOR_STUCK)
                 return;
         message->timed = false;
-        tr_times_add(&actor->slot->run, tr_clock_ns() - message->since_ns);
+        actor->now_ns = tr_clock_ns();
+        tr_times_add(&actor->slot->run, actor->now_ns - message->since_ns);
 }
 
 /* A message has ended: it is put away at the next turn, or, where it is the actor's own, dropped. */
@@ -279,8 +284,7 @@ static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
         }
 }
 
-/* `now_ns`: a worker takes one message, which begins now; of others nobody measures that. */
-static void actor_run_messages(struct tr_actor *actor, uint64_t now_ns) {
+static void actor_run_messages(struct tr_actor *actor) {
         /* An answer in this very turn may have shown it at rest. */
         if (actor->taken && !atomic_load(&actor->stop_asked))
                 actor_enter_state(actor, TR_ACTOR_RUNNING);
@@ -289,7 +293,7 @@ static void actor_run_messages(struct tr_actor *actor, uint64_t now_ns) {
                 actor->taken = message->next_in_hand;
                 actor->more = actor->taken || actor_sees_more(actor);
                 if (tr_mailbox_begin(&actor->mailbox, message)) {
-                        actor_note_begin(actor, message, now_ns);
+                        actor_note_begin(actor, message);
                         actor_begin(actor, message);
                 } else {
                         actor->in_progress++;
@@ -312,15 +316,17 @@ static void actor_run(struct tr_actor *actor) {
         if (atomic_load_explicit(&actor->mailbox.answer_lost, memory_order_acquire))
                 tr_actor_fault(actor, NULL, tr_failure_new(TR_CODE_NO_MEMORY, "an answer was lost for want of memory"));
         actor->more = true;
+        /* what took a message has looked at the clock */
+        bool is_now = (taken || pulled) && tr_list_is_empty(&answers);
         actor_run_answers(actor, &answers);
-        uint64_t now_ns = tr_clock_ns();
+        actor->now_ns = is_now ? actor->mailbox.last_message_ns : tr_clock_ns();
         if (!actor_is_doomed(actor))
-                actor->next_timer_ns = behaviour->run_timers(actor->self, now_ns);
+                actor->next_timer_ns = behaviour->run_timers(actor->self, actor->now_ns);
         if (!actor->slot)
                 actor_flush(actor); /* what is ready does not wait for what begins now */
-        actor_run_messages(actor, now_ns);
+        actor_run_messages(actor);
         if (!actor_is_doomed(actor))
-                actor->next_timer_ns = behaviour->run_timers(actor->self, tr_clock_ns());
+                actor->next_timer_ns = behaviour->run_timers(actor->self, actor->now_ns ? actor->now_ns : tr_clock_ns());
 }
 
 /* The end */

@@ -140,6 +140,7 @@ struct tr_actor {
         bool over;                   /* the last turn is done */
         struct tr_message *taken;    /* and not begun; borrowed from what is in hand */
         uint64_t next_timer_ns;      /* the behaviour's next */
+        uint64_t now_ns;             /* when the clock was looked at; 0: its code has run since */
         struct tr_asker *flush[TR_ACTOR_FLUSH_MAX]; /* answered with `more`, strong */
         uint32_t flush_count;
         bool more;                   /* the present turn has further messages */
