@@ -107,7 +107,7 @@ static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_o
         pool->queue_max = options->queue ? options->queue : system->limits.queue;
         pool->queue_bytes_max = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES_DEFAULT;
         pool->heap_bytes = options->heap_bytes;
-        pool->mailbox = options->mailbox;
+        pool->mailbox = options->mailbox ? options->mailbox : system->limits.mailbox;
         pool->mailbox_bytes = options->mailbox_bytes ? options->mailbox_bytes : system->limits.mailbox_bytes;
         pool->async = options->async;
         pool->persistent = options->persistent;
@@ -342,8 +342,24 @@ void tr_pool_add_figures(struct tr_pool *pool, struct tr_pool_figures *figures, 
         }
 }
 
+/* What certainly fits, whichever worker gets it while all the others are full: who sends many keeps to that. */
+struct pool_fits {
+        uint32_t messages;
+        uint64_t bytes;
+};
+
+static struct pool_fits pool_fits(const struct tr_pool *pool) {
+        struct pool_fits fits = { pool->queue_max, pool->queue_bytes_max };
+        if (pool->routing != TR_ROUTING_SHARED && pool->mailbox < fits.messages)
+                fits.messages = pool->mailbox;
+        if (pool->routing != TR_ROUTING_SHARED && pool->mailbox_bytes < fits.bytes)
+                fits.bytes = pool->mailbox_bytes;
+        return fits;
+}
+
 static uint32_t pool_info(struct tr_target *target, struct tr_writer *writer) {
         struct tr_pool *pool = (struct tr_pool *)target;
+        const struct pool_fits fits = pool_fits(pool);
         struct tr_pool_figures figures = { 0 };
         tr_pool_add_figures(pool, &figures, NULL);
         tr_lock_acquire(&pool->lock);
@@ -358,9 +374,9 @@ static uint32_t pool_info(struct tr_target *target, struct tr_writer *writer) {
                 { "running", figures.running },
                 { "given_up", figures.given_up },
                 { "mailbox", figures.queued },
-                { "mailbox_max", pool->queue_max },
+                { "mailbox_max", fits.messages },
                 { "mailbox_bytes", queued_bytes },
-                { "mailbox_bytes_max", pool->queue_bytes_max },
+                { "mailbox_bytes_max", fits.bytes },
                 { "messages", figures.messages },
                 { "faults", figures.faults },
                 { "restarts", figures.restarts },

@@ -24,6 +24,9 @@ end
 function Worker.on:fault()
   error("it broke")
 end
+function Worker.on:nap()
+  for _ = 1, 1000 do end
+end
 -- Holds the whole worker until the gate says otherwise.
 function Worker.on:block(gate)
   troupe.send(troupe.handle(gate), "arrived")
@@ -110,9 +113,9 @@ class Pools(unittest.TestCase):
     def running(self, target="adders"):
         return self.client.request("info", target)["running"]
 
-    def wait_until_running(self, count):
+    def wait_until_running(self, count, target="adders"):
         """Each answer is a round trip through the loop, so this is no busy wait of the daemon's."""
-        while self.running() < count:
+        while self.running(target) < count:
             pass
 
     def workers(self):
@@ -265,6 +268,18 @@ class Pools(unittest.TestCase):
         self.assertEqual("shared", json.loads(troupe("-j", "info", "cli"))["routing"])
         troupe("stop", "cli")
         troupe("done", handle)
+
+
+    def test_lines_do_not_overrun_its_mailboxes(self):
+        for routing in ("round-robin", "smallest-mailbox", "random", "shared"):
+            with self.subTest(routing):
+                self.client.request("pool", routing, "worker", [], {"workers": 3, "mailbox": 8, "routing": routing,
+                                                                           **({"queue": 20} if routing == "shared" else {})})
+                self.wait_until_running(3, routing)
+                self.assertEqual(20 if routing == "shared" else 8, self.client.request("info", routing)["mailbox_max"])
+                lines = "".join(f"{n}\n" for n in range(1000))
+                subprocess.run([str(harness.BUILD / "troupe"), "-S", self.daemon.socket, "send", routing, "nap", "--lines"], input=lines,
+                               check=True, text=True, timeout=harness.TIMEOUT_SECONDS)
 
 
 class ConfiguredPools(unittest.TestCase):
