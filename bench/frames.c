@@ -19,28 +19,48 @@ struct tr_handle bench_handle(const char *text) {
         return handle;
 }
 
-static void write_params(struct tr_writer *writer, const struct tr_handle *target, const char *handler) {
+static void write_params(struct tr_writer *writer, const struct tr_handle *target, const char *handler, const int64_t *argument) {
         tr_write_array(writer, 3);
         tr_write_handle(writer, target);
         tr_write_text(writer, handler);
-        tr_write_array(writer, 0);
+        tr_write_array(writer, argument ? 1 : 0);
+        if (argument)
+                tr_write_int(writer, *argument);
         if (tr_writer_error(writer))
                 bench_die("no memory for frames");
 }
 
-void bench_write_ask(struct tr_writer *writer, uint32_t id, const struct tr_handle *target, const char *handler) {
+static void write_head(struct tr_writer *writer, uint32_t id, const char *method) {
         tr_write_array(writer, 4);
         tr_write_int(writer, TR_FRAME_REQUEST);
         tr_write_uint(writer, id);
-        tr_write_text(writer, "ask");
-        write_params(writer, target, handler);
+        tr_write_text(writer, method);
+}
+
+void bench_write_ask(struct tr_writer *writer, uint32_t id, const struct tr_handle *target, const char *handler) {
+        write_head(writer, id, "ask");
+        write_params(writer, target, handler, NULL);
+}
+
+void bench_write_ask_with(struct tr_writer *writer, uint32_t id, const struct tr_handle *target, const char *handler,
+                          int64_t argument) {
+        write_head(writer, id, "ask");
+        write_params(writer, target, handler, &argument);
+}
+
+void bench_write_request(struct tr_writer *writer, uint32_t id, const char *method, const struct tr_handle *target) {
+        write_head(writer, id, method);
+        tr_write_array(writer, 1);
+        tr_write_handle(writer, target);
+        if (tr_writer_error(writer))
+                bench_die("no memory for frames");
 }
 
 void bench_write_send(struct tr_writer *writer, const struct tr_handle *target, const char *handler) {
         tr_write_array(writer, 3);
         tr_write_int(writer, TR_FRAME_NOTIFICATION);
         tr_write_text(writer, "send");
-        write_params(writer, target, handler);
+        write_params(writer, target, handler, NULL);
 }
 
 void bench_answers_init(struct bench_answers *answers, int fd) {

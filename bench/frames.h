@@ -20,6 +20,11 @@ struct tr_handle bench_handle(const char *text);
 
 /* Appends a request that asks `handler` without arguments. */
 void bench_write_ask(struct tr_writer *writer, uint32_t id, const struct tr_handle *target, const char *handler);
+/* The same with one argument. */
+void bench_write_ask_with(struct tr_writer *writer, uint32_t id, const struct tr_handle *target, const char *handler,
+                          int64_t argument);
+/* Appends a request of another method about the target. */
+void bench_write_request(struct tr_writer *writer, uint32_t id, const char *method, const struct tr_handle *target);
 /* Appends a notification that sends it. */
 void bench_write_send(struct tr_writer *writer, const struct tr_handle *target, const char *handler);
 

@@ -25,6 +25,7 @@ sys.path.insert(0, str(SOURCE / "tests" / "integration"))
 
 import actors  # noqa: E402
 import harness  # noqa: E402
+import pools  # noqa: E402
 
 ROUND_TRIPS = 10_000
 FLOODED_TRIPS = 20_000
@@ -58,9 +59,9 @@ class Redis:
         subprocess.run(["redis-cli", "-s", self.socket, "-x", "FUNCTION", "LOAD"], input=REDIS_COUNTER, text=True, check=True,
                        stdout=subprocess.DEVNULL)
 
-    def fcall(self, calls, depth):
-        """FCALLs of the counter on one connection: per second, and the median latency."""
-        command = ["redis-benchmark", "-s", self.socket, "-c", "1", "-P", str(depth), "-n", str(calls), "--csv",
+    def fcall(self, calls, depth, connections=1):
+        """FCALLs of the counter, so many outstanding on each connection: per second, and the median latency."""
+        command = ["redis-benchmark", "-s", self.socket, "-c", str(connections), "-P", str(depth), "-n", str(calls), "--csv",
                    "FCALL", "bump", "1", "counter"]
         header, *_, values = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip().splitlines()
         row = dict(zip(header.replace('"', "").split(","), values.replace('"', "").rsplit(",", header.count(","))))
@@ -113,6 +114,11 @@ ROWS = [
     Row("actor-send", "per_second", "actor sends", at_least=2_000_000),
     Row("transfer", "transfer_us", "transfer 64M", at_most=50),
     Row("transfer-size", "transfer_us", "transfer 64M", "transfer 1K", at_most=1.5),
+    *(Row(f"pool-{routing}", "per_second", f"pool {routing}", at_least=1_000_000) for routing in pools.ROUTINGS),
+    Row("pool-crowd", "per_second", "pool crowd", "redis crowd", at_least=3.0),
+    Row("pool-work", "took_ms", "work 2 workers", "work 1 worker", at_most=0.55),
+    Row("pool-shared-p99", "p99_us", "short shared", "short alone", at_most=2.0),
+    Row("pool-in-turn-p99", "p99_us", "short in turn", "short alone in turn"),
     Row("spawn", "spawn_us", "crowd", "threads", at_most=1.5),
     Row("memory", "each_kib", "crowd", "threads", at_most=1.4),
     Row("idle", "wakes", "idle", at_most=0),
@@ -129,7 +135,7 @@ def asks_beside_a_flood(socket, counter, slow):
     return result
 
 
-def one_round(socket, counter, slow, driver, mover, redis):
+def one_round(socket, counter, slow, driver, mover, pooled, redis):
     """Everything once; the names are those that rows speak of."""
     results = {
         "echo raw": measured("echo", "raw", ROUND_TRIPS),
@@ -145,12 +151,14 @@ def one_round(socket, counter, slow, driver, mover, redis):
         "actor sends": driver.sends(),
         "transfer 1K": mover.transfers(1 << 10),
         "transfer 64M": mover.transfers(64 << 20),
+        **pooled.measure(),
         "threads": measured("threads", actors.CROWD),
         "crowd": actors.crowd(PATH),
     }
     if redis:
         results["redis 1"] = redis.fcall(ROUND_TRIPS, 1)
         results["redis 256"] = redis.fcall(REDIS_CALLS, 256)
+        results["redis crowd"] = redis.fcall(REDIS_CALLS, 32, connections=50)
     return results
 
 
@@ -165,12 +173,12 @@ def measure(rounds):
         counter = subprocess.run(spawn, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         client = stack.enter_context(harness.Client(daemon.socket))
         slow = client.request("spawn", "sleeper", [], {"async": 1, "mailbox": SLOW_MAILBOX})
-        driver, mover = actors.Driver(daemon), actors.Mover(daemon)
+        driver, mover, pooled = actors.Driver(daemon), actors.Mover(daemon), pools.Pools(daemon, measured)
         idle = actors.idle(PATH)  # takes long, and does not vary
-        return [one_round(daemon.socket, counter, slow, driver, mover, redis) | {"idle": idle} for _ in range(rounds)]
+        return [one_round(daemon.socket, counter, slow, driver, mover, pooled, redis) | {"idle": idle} for _ in range(rounds)]
 
 
-UNITS = {"us": ("us", 1), "kib": ("KiB", 1), "second": ("/s", 0), "wakes": ("", 0)}
+UNITS = {"us": ("us", 1), "ms": ("ms", 1), "kib": ("KiB", 1), "second": ("/s", 0), "wakes": ("", 0)}
 
 
 def print_table(rows):
