@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon object: what it is made of is created from the bottom up (host, signals, server, supervisor, pools, drain) and
+ * The daemon object: what it is made of is created from the bottom up (host, signals, server, supervisor, pools, components, drain) and
  * destroyed in reverse. In between it serves, until a signal or the method `shutdown` begins the drain:
  *
  *      serving -> draining (no connection, no spawn; actors stop) -> over
@@ -17,6 +17,7 @@
 #include "daemon/access.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/components.h"
 #include "daemon/core/system.h"
 #include "daemon/drain.h"
 #include "daemon/host.h"
@@ -41,9 +42,10 @@ struct tr_daemon {
         struct tr_server *server;
         struct tr_supervisor *supervisor;
         struct tr_pools *pools;
+        struct tr_configured_components *components;
         struct tr_drain *drain;
         struct tr_timer watchdog;
-        unsigned int awaited; /* that have not said that they are ready */
+        unsigned int awaited; /* of supervisor and components: that have not said that they are ready */
         bool draining;
 };
 
@@ -116,7 +118,8 @@ static struct tr_failure *daemon_apply(struct tr_daemon *daemon, const struct tr
         failed |= tr_supervisor_reload(daemon->supervisor, &settings->actors) < 0;
         if (failed)
                 failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the new configuration");
-        return first_of(failure, tr_pools_set(daemon->pools, &settings->pools));
+        failure = first_of(failure, tr_pools_set(daemon->pools, &settings->pools));
+        return first_of(failure, tr_configured_components_set(daemon->components, &settings->components));
 }
 
 static void notify_reloading(const struct tr_daemon *daemon) {
@@ -180,7 +183,7 @@ static void on_signal(void *userdata, int signal) {
                 daemon_drain(userdata);
 }
 
-/* The supervisor. */
+/* The supervisor, or the components. */
 static void on_ready(void *userdata) {
         struct tr_daemon *daemon = userdata;
 
@@ -288,6 +291,18 @@ static int daemon_set_trace_file(struct tr_daemon *daemon) {
         return tr_error_fold(tr_trace_file_set(daemon->host.trace_file, fd));
 }
 
+static int daemon_create_components(struct tr_daemon *daemon) {
+        const struct tr_configured_components_options options = {
+                .loop = daemon->host.loop,
+                .system = daemon->host.system,
+                .script = &daemon->host.script,
+                .ready = on_ready,
+                .userdata = daemon,
+        };
+
+        return tr_error_fold(tr_configured_components_new(&options, &daemon->components));
+}
+
 /* Sockets that were passed, all of them; else its own. As tr_server_listen(). */
 static int daemon_listen(struct tr_daemon *daemon) {
         const struct tr_settings *settings = daemon->options.settings;
@@ -325,6 +340,8 @@ static int daemon_create(struct tr_daemon *daemon) {
         if (r == 0)
                 r = tr_pools_new(daemon->host.system, &daemon->host.script, &daemon->pools);
         if (r == 0)
+                r = daemon_create_components(daemon);
+        if (r == 0)
                 r = tr_drain_new(daemon->host.loop, daemon->host.system, on_drained, daemon, &daemon->drain);
         return tr_error_fold(r);
 }
@@ -337,7 +354,7 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
                 return tr_error_origin(-ENOMEM);
         daemon->options = *options;
         daemon->settings = options->settings;
-        daemon->awaited = 1;
+        daemon->awaited = 2;
         daemon->watchdog.fire = on_watchdog;
         r = daemon_create(daemon);
         if (r == 0)
@@ -355,6 +372,7 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
 int tr_daemon_run(struct tr_daemon *daemon) {
         watchdog_feed(daemon);
         tr_failure_unref(tr_pools_set(daemon->pools, &daemon->settings->pools));
+        tr_failure_unref(tr_configured_components_set(daemon->components, &daemon->settings->components));
         tr_supervisor_start(daemon->supervisor);
         return tr_error_fold(tr_loop_run(daemon->host.loop));
 }
@@ -365,6 +383,7 @@ void tr_daemon_free(struct tr_daemon *daemon) {
         if (daemon->host.system)
                 tr_system_clear_timer(daemon->host.system, &daemon->watchdog);
         tr_drain_free(daemon->drain);
+        tr_configured_components_free(daemon->components);
         tr_pools_free(daemon->pools);
         tr_supervisor_free(daemon->supervisor);
         tr_server_free(daemon->server);

@@ -24,12 +24,13 @@ static void texts_free(char **texts) {
         free(texts);
 }
 
-static void replicas_deinit(struct tr_manifest_replicas *replicas) {
+void tr_manifest_replicas_deinit(struct tr_manifest_replicas *replicas) {
         for (uint32_t i = 0; i < replicas->count; i++) {
                 free(replicas->list[i].instance);
                 free(replicas->list[i].args);
         }
         free(replicas->list);
+        *replicas = (struct tr_manifest_replicas){ 0 };
 }
 
 static void process_free(struct tr_manifest_process *process) {
@@ -38,7 +39,7 @@ static void process_free(struct tr_manifest_process *process) {
         texts_free(process->command);
         free(process->cwd);
         texts_free(process->env);
-        replicas_deinit(&process->replicas);
+        tr_manifest_replicas_deinit(&process->replicas);
         free(process);
 }
 
@@ -62,7 +63,7 @@ void tr_manifest_unref(struct tr_manifest *manifest) {
                 return;
         free(manifest->name);
         free(manifest->module);
-        replicas_deinit(&manifest->replicas);
+        tr_manifest_replicas_deinit(&manifest->replicas);
         process_free(manifest->process);
         tr_schema_unref(manifest->entity);
         free(manifest->lost);

@@ -48,6 +48,8 @@ struct tr_manifest_replicas {
         uint32_t count;
 };
 
+void tr_manifest_replicas_deinit(struct tr_manifest_replicas *replicas);
+
 /* A command that the daemon starts and supervises. */
 struct tr_manifest_process {
         char **command; /* NULL-terminated, at least one */

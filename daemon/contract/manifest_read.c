@@ -592,7 +592,7 @@ static int check_instances(struct reading *reading, const struct tr_manifest *ma
 /* How many replicas the module has: none where there is none, one where it was not said. */
 static int settle_replicas(struct tr_manifest *manifest) {
         if (!manifest->module)
-                manifest->replicas.count = 0;
+                tr_manifest_replicas_deinit(&manifest->replicas);
         else if (!manifest->replicas.list)
                 return replicas_make(&manifest->replicas, 1);
         return 0;

@@ -251,6 +251,9 @@ void tr_replica_hold(struct tr_replica *replica) {
         if (replica->state == TR_REPLICA_JOINED) {
                 replica->state = TR_REPLICA_HOLDING;
                 component->holding++;
+                /* what waits for the name goes on waiting, where it is the same one: nobody is refused for that */
+                if (before && before->state == TR_REPLICA_HOLDING && strcmp(before->instance, replica->instance) == 0)
+                        tr_list_splice(&replica->queue, &before->queue);
                 if (before)
                         retire_locked(component, before, &calls);
         }

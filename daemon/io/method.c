@@ -39,6 +39,7 @@ static const struct tr_method methods[] = {
         { "subscribe", TR_ROLE_CALL, 1, 2, false, "topic, {method?, params?, rate?}?", tr_method_subscribe },
         { "unsubscribe", TR_ROLE_CALL, 1, 1, false, "topic", tr_method_unsubscribe },
         { "trace", TR_ROLE_CALL, 0, 1, false, "{id?, limit?}?", tr_method_trace },
+        { "component", TR_ROLE_SPAWN, 1, 1, false, "manifest", tr_method_component },
         { "reload", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_reload },
         { "metrics", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_metrics },
         { "shutdown", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_shutdown },

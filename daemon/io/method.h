@@ -30,6 +30,7 @@ const struct tr_method *tr_method_find(const char *name, size_t len);
 struct tr_failure *tr_method_ask(struct tr_request *request);
 struct tr_failure *tr_method_call(struct tr_request *request);
 struct tr_failure *tr_method_cancel(struct tr_request *request);
+struct tr_failure *tr_method_component(struct tr_request *request);
 struct tr_failure *tr_method_detach(struct tr_request *request);
 struct tr_failure *tr_method_done(struct tr_request *request);
 struct tr_failure *tr_method_find_name(struct tr_request *request);

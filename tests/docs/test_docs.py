@@ -50,6 +50,7 @@ class Page:
 
     def write(self, name, text):
         path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         path.chmod(0o644)
 

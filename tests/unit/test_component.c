@@ -643,6 +643,24 @@ START_TEST(successor_takes_the_name_over) {
 }
 END_TEST
 
+START_TEST(what_waits_for_a_name_goes_to_its_successor) {
+        left = serve("left", 1);
+        call_instance(1, "watch", "left", 0);
+        begin(left, 0);
+        call_instance(2, "watch", "left", 0);
+        ck_assert_uint_eq(left->count, 1);
+        right = server_new();
+        ck_assert_ptr_null(join(right, (struct tr_replica_options){ .instance = "left", .successor_of = left->replica }));
+        tr_replica_hold(right->replica);
+        ck_assert_uint_eq(right->count, 1);
+        ck_assert_uint_eq(left->count, 1);
+        answer(right, 0, 2);
+        answer(left, 0, 1);
+        is_answer(0, 2, 2);
+        is_answer(1, 1, 1);
+}
+END_TEST
+
 /* Who serves what */
 
 START_TEST(some_serve_some_operations) {
@@ -875,7 +893,8 @@ suite_main_with("component", setup, teardown, waits_until_somebody_serves, conte
                 taken_back_while_running_is_told_and_its_answer_discarded, deadline_of_an_ordinary_call,
                 addressed_call_is_answered_by_who_holds_the_name, addressed_calls_come_before_the_component_s, nobody_holds_the_name,
                 death_under_addressed_calls, deadline_of_an_addressed_call, names_are_held_once, generated_names_differ,
-                successor_takes_the_name_over, some_serve_some_operations, congestion_passes, congestion_that_has_passed_is_none,
+                successor_takes_the_name_over, what_waits_for_a_name_goes_to_its_successor,
+                some_serve_some_operations, congestion_passes, congestion_that_has_passed_is_none,
                 too_large_for_a_replica, declared_errors,
                 chains_are_bounded, each_call_has_a_span, traceparents, an_orderly_stop_serves_what_waits, a_stop_with_nobody_there, a_kill_ends_all,
                 names_of_components_are_taken, another_manifest);

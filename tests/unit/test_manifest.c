@@ -141,7 +141,7 @@ START_TEST(what_is_not_given_has_its_default) {
         tr_manifest_unref(manifest);
 
         /* replicas are the module's */
-        manifest = read_text("{\"name\": \"n\", \"replicas\": 2, \"operations\": {\"o\": {}}}");
+        manifest = read_text("{\"name\": \"n\", \"replicas\": [{\"instance\": \"i\", \"args\": 1}], \"operations\": {\"o\": {}}}");
         ck_assert_uint_eq(manifest->replicas.count, 0);
         tr_manifest_unref(manifest);
         manifest = read_text("{\"name\": \"n\", \"operations\": {\"o\": {}}, \"process\": {\"command\": [\"c\"]}}");
