@@ -12,7 +12,7 @@ MODULES = {"worker.lua": """
     function Worker.on:echo(value) return value end
 """}
 
-MEDIA, MUTED, MEMBER, OPERATOR = 21001, 21002, 21003, 21004
+MEDIA, MUTED, MEMBER, OPERATOR, SERVER = 21001, 21002, 21003, 21004, 21005
 CREW = 21100
 
 RULES = [
@@ -23,9 +23,12 @@ RULES = [
     {"user": str(MUTED), "roles": []},
     {"group": str(CREW), "roles": ["call", "serve"]},
     {"user": str(OPERATOR), "roles": ["operate"]},
+    {"user": str(SERVER), "roles": ["call", "serve"], "names": ["media.*"]},
     {"user": "0", "roles": []},
     {"user": "daemon", "roles": ["spawn"]},
 ]
+
+COMPONENTS = [{"name": "media.streams", "operations": {"list": {}}}, {"name": "other", "operations": {"list": {}}}]
 
 ALL = ["call", "serve", "spawn", "operate"]
 
@@ -33,7 +36,7 @@ ALL = ["call", "serve", "spawn", "operate"]
 @unittest.skipUnless(stranger.is_possible, "only root can be somebody else")
 class Access(unittest.TestCase):
     def setUp(self):
-        self.daemon = harness.Daemon(files=MODULES, config={"access": RULES})
+        self.daemon = harness.Daemon(files=MODULES, config={"access": RULES, "components": COMPONENTS})
         self.addCleanup(self.daemon.close)
         stranger.admit(self.daemon)
         self.client = harness.Client(self.daemon.socket)
@@ -105,6 +108,8 @@ class Access(unittest.TestCase):
             (("pool", "own", "worker", []), denied("pool", "own")),
             (("pool", "media.crew", "worker", [], {"publish": "own"}), denied("pool", "own")),
             (("publish", "own", handle), denied("publish", "own")),
+            (("component", {"name": "own", "operations": {"list": {}}}), denied("component", "own")),
+            (("component", {"name": "media.mine", "operations": {"list": {}}}), None),
         ]
         you, answers = self.ask(*[request for request, answer in expected], user=MEDIA)
         self.assertEqual(answers, [answer for request, answer in expected])
@@ -115,6 +120,30 @@ class Access(unittest.TestCase):
                                                ("find", "media.crew"), user=MEDIA)
         self.assertEqual(self.request("find", "media.one"), spawned)
         self.assertEqual(found, pool)
+
+    def test_names_of_components(self):
+        expected = [
+            (("serve", "media.streams", {"instance": "mine"}), {"instance": "mine"}),
+            (("instances", "media.streams"), ["mine"]),
+            (("withdraw", "media.streams"), None),
+            (("call", "media.streams", "list", None, {"timeout": 1}), "timeout"),
+            (("serve", "other"), "denied: serve: access to the name other is not granted"),
+            (("instances", "other"), "denied: instances: access to the name other is not granted"),
+            (("call", "other", "list", None), "denied: call: access to the name other is not granted"),
+            # whether there is such a component is not told
+            (("call", "nowhere", "list", None), "denied: call: access to the name nowhere is not granted"),
+        ]
+        you, answers = self.ask(*[request for request, answer in expected], user=SERVER)
+        self.assertTrue(answers[3].startswith("timeout: "), answers[3])
+        self.assertEqual([answer if answer != "timeout" else answers[3] for request, answer in expected], answers)
+
+    def test_who_may_serve(self):
+        you, answers = self.ask(("serve", "media.streams"), user=MEDIA)
+        self.assertEqual(answers, ["denied: serve needs the role serve"])
+        you, answers = self.ask(("serve", "other", {"instance": "theirs"}), ("call", "nowhere", "list", None), user=MEMBER, group=CREW)
+        self.assertEqual(answers, [{"instance": "theirs"}, "not-found: there is no component nowhere"])
+        you, answers = self.ask(("call", "other", "list", None), user=MUTED)
+        self.assertEqual(answers, ["denied: call needs the role call"])
 
     def test_what_cannot_be_resolved_is_told(self):
         for told in ("access[0].user: there is no user no-such-user here: the rule matches nobody",
