@@ -4,10 +4,12 @@
 import collections
 import json
 import os
+import re
 import subprocess
 import unittest
 
 import harness
+import stranger
 
 WORKER = """
 local troupe = require "troupe"
@@ -23,6 +25,19 @@ function Worker.on:who()
 end
 function Worker.on:fault()
   error("it broke")
+end
+function Worker.on:me()
+  return troupe.me()
+end
+function Worker.on:leave()
+  troupe.stop(troupe.me())
+end
+function Worker.on:note(n)
+  self.noted = self.noted or {}
+  table.insert(self.noted, n)
+end
+function Worker.on:noted()
+  return { troupe.whoami().worker, self.noted }
 end
 function Worker.on:nap()
   for _ = 1, 1000 do end
@@ -80,6 +95,11 @@ function Client.async:use()
   troupe.stop(pool)
   troupe.await(troupe.done(pool))
   return { sum, troupe.find("own") == nil }
+end
+function Client.async:fails()
+  local pool = troupe.pool("bad", "broken", troupe.options { workers = 2 })
+  local _, e = pcall(troupe.await, troupe.done(pool))
+  return { e.code, troupe.find("bad") == nil }
 end
 local function refusal(...)
   local _, e = pcall(troupe.pool, ...)
@@ -176,6 +196,10 @@ class Pools(unittest.TestCase):
         self.pool()
         self.wait_until_running(4)
         third = next(row for row in self.workers() if row["name"] == "w-3")
+        with self.assertRaises(harness.Error) as refused:
+            self.client.request("stop", third["handle"])
+        self.assertEqual(("denied", "stop: a worker ends with its pool; alone it can be killed only"),
+                         (refused.exception.code, refused.exception.message))
         self.client.request("stop", third["handle"], {"kill": True})
         with self.assertRaises(harness.Error) as refused:
             self.client.request("done", third["handle"])
@@ -232,6 +256,7 @@ class Pools(unittest.TestCase):
 
     def test_from_lua(self):
         client = self.client.request("spawn", "client", [])
+        self.assertEqual(["fault", True], self.client.request("ask", client, "fails", []))
         self.assertEqual([sum(range(101, 111)), True], self.client.request("ask", client, "use", []))
         self.assertEqual([
             'bad-request: pool: "a b" is not a name',
@@ -270,6 +295,42 @@ class Pools(unittest.TestCase):
         troupe("done", handle)
 
 
+    def test_another_name(self):
+        handle = self.client.request("pool", "adders", "worker", [], {"workers": 1, "publish": "sums"})
+        self.assertEqual([handle, None], [self.client.request("find", name) for name in ("sums", "adders")])
+        self.assertEqual(("adders", "sums"), tuple(self.client.request("info", "sums")[key] for key in ("name", "published")))
+
+    def test_a_worker_is_itself(self):
+        self.pool(workers=2)
+        self.wait_until_running(2)
+        self.assertEqual({row["handle"] for row in self.workers()}, {self.client.request("ask", "adders", "me", []) for _ in range(2)})
+
+    def test_its_queue_holds_what_the_limits_say(self):
+        self.pool(routing="shared")
+        info = self.client.request("info", "adders")
+        self.assertEqual((65536, 64 << 20), (info["mailbox_max"], info["mailbox_bytes_max"]))
+
+    def test_order_holds_for_each_worker(self):
+        self.pool()
+        self.wait_until_running(4)
+        for n in range(400):
+            self.client.notify("send", "adders", "note", [n])
+        noted = dict(self.client.request("ask", "adders", "noted", []) for _ in range(4))
+        self.assertEqual(["w-1", "w-2", "w-3", "w-4"], sorted(noted))
+        for numbers in noted.values():
+            self.assertEqual(sorted(numbers), numbers)
+        self.assertEqual(list(range(400)), sorted(sum(noted.values(), [])))
+
+    def test_a_clean_exit_is_replaced_too(self):
+        self.pool(workers=1)
+        self.client.request("ask", "adders", "leave", [])
+        while self.client.request("info", "adders")["restarts"] < 1:
+            pass
+        self.wait_until_running(1)
+        self.assertEqual(["w-1.1"], [row["name"] for row in self.workers()])
+        self.assertEqual(0, self.client.request("info", "adders")["faults"])
+        self.assertEqual(101, self.client.request("ask", "adders", "add", [1]))
+
     def test_lines_do_not_overrun_its_mailboxes(self):
         for routing in ("round-robin", "smallest-mailbox", "random", "shared"):
             with self.subTest(routing):
@@ -282,6 +343,19 @@ class Pools(unittest.TestCase):
                                check=True, text=True, timeout=harness.TIMEOUT_SECONDS)
 
 
+@unittest.skipUnless(stranger.is_possible, "only root can be somebody else")
+class SomebodyElses(unittest.TestCase):
+    def test_killing_one_worker_takes_an_operator(self):
+        rules = [{"user": "12345", "roles": ["call", "spawn"]}]
+        with harness.Daemon(files=FILES, config={"access": rules}) as daemon, harness.Client(daemon.socket) as client:
+            stranger.admit(daemon)
+            stranger.ask(daemon, [("pool", "theirs", "worker", [], {"workers": 1, "detach": True})], user=12345)
+            worker = next(row["handle"] for row in client.request("list", {"kind": "pool"}) if row["kind"] == "worker")
+            _, answers = stranger.ask(daemon, [("stop", worker, {"kill": True}), ("stop", "theirs")], user=12345)
+            self.assertIn("denied: stop: to kill one worker of a pool needs the role operate", answers[0])
+            self.assertIsNone(answers[1])
+
+
 class ConfiguredPools(unittest.TestCase):
     def test_they_run_and_go_on_trying(self):
         pools = [{"name": "adders", "actor": "worker", "args": [7], "workers": 2, "routing": "shared"},
@@ -292,6 +366,18 @@ class ConfiguredPools(unittest.TestCase):
             while client.request("info", "broken")["restarts"] < 5:  # after ten it is tried once a minute
                 pass
             self.assertEqual("starting", client.request("info", "broken")["state"])
+
+    def test_pauses_grow(self):
+        pools = [{"name": "broken", "actor": "broken", "workers": 1, "backoff": {"min": "10ms", "max": "80ms"}}]
+        with harness.Daemon(files=FILES, config={"pools": pools}) as daemon, harness.Client(daemon.socket) as client:
+            while client.request("info", "broken")["given_up"] < 1:
+                pass
+            while "tried once a minute" not in daemon.log():  # the log is written by a thread of its own
+                pass
+            pauses = [int(ms) for ms in re.findall(r"it is replaced in (\d+) ms", daemon.log())]
+        self.assertEqual(10, len(pauses))
+        for wanted, pause in zip([10, 20, 40, 80, 80, 80, 80, 80, 80, 60_000], pauses):
+            self.assertTrue(0.8 * wanted - 1 <= pause <= 1.2 * wanted, pauses)
 
     def test_pools_come_before_actors(self):
         actors = [{"actor": "worker", "publish": "adders"}]

@@ -347,6 +347,32 @@ START_TEST(where_all_first_starts_fail_the_pool_is_gone) {
 }
 END_TEST
 
+static _Atomic uint64_t now_ns;
+
+static uint64_t driven(void) {
+        return atomic_load(&now_ns);
+}
+
+START_TEST(an_init_that_takes_ten_seconds_has_failed) {
+        const uint64_t began_ns = 1000 * TR_NS_PER_S;
+        atomic_store(&now_ns, began_ns);
+        tr_clock_set_source(driven);
+        options.actor = "slow-init";
+        options.workers = 1;
+        start_pool();
+        atomic_store(&now_ns, began_ns + 10 * TR_NS_PER_S - 1);
+        tr_system_run_due(fake.system, tr_clock_ns());
+        ck_assert_uint_eq(atomic_load(&pool->faults_total), 0);
+        ck_assert_uint_eq(asker.count, 0);
+        atomic_store(&now_ns, began_ns + 10 * TR_NS_PER_S);
+        fake_system_run_until(&fake, has_ended, NULL);
+        fake_asker_wait(&asker, 1);
+        ck_assert_int_eq(asker.outcomes[0].code, TR_CODE_KILLED);
+        ck_assert_uint_eq(atomic_load(&pool->faults_total), 1);
+        tr_clock_set_source(NULL);
+}
+END_TEST
+
 static bool has_restarted(void *userdata) {
         return atomic_load(&pool->restarts_total) >= 8;
 }
@@ -520,6 +546,7 @@ int main(void) {
                 a_stop_serves_the_queue_too,
                 a_killed_pool_answers_everybody,
                 where_all_first_starts_fail_the_pool_is_gone,
+                an_init_that_takes_ten_seconds_has_failed,
                 a_persistent_one_goes_on_trying, a_slot_that_keeps_failing_is_given_up_once,
                 without_a_worker_messages_wait,
                 a_full_worker_is_passed_over,

@@ -22,6 +22,20 @@ static const struct tr_option options[] = {
         { "within", TR_OPTION_TIME, offsetof(struct stop_options, within_ns) },
 };
 
+/* NULL, or why this is not to be stopped from outside. */
+static struct tr_failure *check_kind(const struct tr_request *request, const struct tr_target *target, bool kill) {
+        if (target->ops->kind == TR_TARGET_CONNECTION)
+                return tr_failure_new(TR_CODE_DENIED, "stop: a connection is not stopped by others");
+        if (target->ops->kind != TR_TARGET_WORKER)
+                return NULL;
+        if (!kill)
+                return tr_failure_new(TR_CODE_DENIED, "stop: a worker ends with its pool; alone it can be killed only");
+        if (!(request->connection->roles & TR_ROLE_OPERATE))
+                return tr_failure_new(TR_CODE_DENIED, "stop: to kill one worker of a pool needs the role %s",
+                                      tr_role_text(TR_ROLE_OPERATE));
+        return NULL;
+}
+
 struct tr_failure *tr_method_stop(struct tr_request *request) {
         struct stop_options chosen = { .within_ns = TR_NEVER };
         struct tr_target *target = NULL;
@@ -34,9 +48,10 @@ struct tr_failure *tr_method_stop(struct tr_request *request) {
         }
         if (failure)
                 return failure;
-        if (target->ops->kind == TR_TARGET_CONNECTION) {
+        failure = check_kind(request, target, chosen.kill);
+        if (failure) {
                 tr_target_unref(target);
-                return tr_failure_new(TR_CODE_DENIED, "stop: a connection is not stopped by others");
+                return failure;
         }
 
         const struct tr_peer *peer = &request->connection->peer;
