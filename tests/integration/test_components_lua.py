@@ -2,6 +2,7 @@
 """Components whose replicas are Lua modules, in programs that `trouped run` runs: what they get, what their calls come to, their life."""
 
 import json
+import os
 import pathlib
 import tempfile
 import unittest
@@ -170,17 +171,6 @@ class Starting(Components):
         self.assertEqual((code, output),
                          (0, "init not held /dev/ttyS0 0, ready held, work init, dispose not held calls\n"))
 
-    def test_a_dispose_that_does_not_end_has_the_grace(self):
-        config = self.folder / "trouped.json"
-        config.write_text(json.dumps({"shutdown": {"grace": "50ms"}}))
-        code, output, _ = self.run_program(
-            "return { operations = { me = function() return troupe.me() end }, dispose = function() print 'dispose' while true do end end }",
-            "declare { operations = { me = {} } }\n"
-            "local replica = outcome('c', 'me')\n"
-            "troupe.stop(replica, { within = 50 })\n"
-            "local _, e = pcall(troupe.await, troupe.done(replica)) print(e.code)\n", options=["-c", config])
-        self.assertEqual((code, output), (0, "dispose\nkilled\n"))
-
 
 class Calling(Components):
     def test_the_context(self):
@@ -262,20 +252,30 @@ class Calling(Components):
                     "contract\tno\trequest\ncontract\tno\trequest\nleft\tright\taddressee/no\n")
 
     def test_an_addressed_call_past_its_time(self):
+        self.write("gate", "local Gate = troupe.actor 'Gate'")
         self.expect("""
             local operations, ran = {}, 0
-            function operations.slow(input, context) troupe.await(troupe.sleep(input)) ran = ran + 1 return ran end
+            function operations.hold(input, context)
+              while not troupe.find "gate" do troupe.await(troupe.sleep(1)) end
+              ran = ran + 1
+            end
             function operations.ran() return ran end
             return { operations = operations }""", """
-            declare { replicas = { { instance = "one" } }, operations = { slow = { stateful = true }, ran = {} } }
+            declare { replicas = { { instance = "one" } }, operations = { hold = { stateful = true }, ran = {} } }
             while #troupe.instances "c" < 1 do troupe.await(troupe.sleep(1)) end
-            local first = troupe.call("c", "slow", 100, { instance = "one", timeout = "20ms" })
-            local second = troupe.call("c", "slow", 1, { instance = "one", timeout = "20ms" })
-            for _, p in ipairs { first, second } do
-              local _, e = pcall(troupe.await, p)
-              print(e.code, e.ran)
+            local function hold(ms)
+              local _, e = pcall(troupe.await, troupe.call("c", "hold", nil, { instance = "one", timeout = ms }))
+              return e
             end
-            print(outcome("c", "ran"))""", "abandoned\tmaybe\nabandoned\tno\n1\n")
+            local ms, first = 20 -- until it has begun before its time is over
+            repeat
+              first = hold(ms)
+              ms = 2 * ms
+            until first.ran == "maybe"
+            local second = hold(20)
+            print(first.code, first.ran, second.code, second.ran)
+            troupe.spawn("gate", troupe.options { publish = "gate" })
+            print(outcome("c", "ran"))""", "abandoned\tmaybe\tabandoned\tno\n1\n")
 
     def test_a_chain_is_32_deep_at_most(self):
         self.expect("""
@@ -293,17 +293,18 @@ class Calling(Components):
             with self.subTest(concurrency=concurrency):
                 self.expect("""
                     local operations, now, most = {}, 0, 0
-                    function operations.count()
+                    function operations.count(together)
                       now = now + 1
                       most = math.max(now, most)
-                      troupe.await(troupe.sleep(2))
+                      while most < together do troupe.await(troupe.sleep(1)) end
+                      troupe.await(troupe.sleep(1))
                       now = now - 1
                     end
                     function operations.most() return most end
                     return { operations = operations }""", f"""
                     declare {{ concurrency = {concurrency or "nil"}, operations = {{ count = {{}}, most = {{}} }} }}
                     local all = {{}}
-                    for i = 1, 9 do all[i] = troupe.call("c", "count") end
+                    for i = 1, 9 do all[i] = troupe.call("c", "count", {most}) end
                     troupe.await(troupe.all(all))
                     print(outcome("c", "most"))""", f"{most}\n")
 
@@ -340,14 +341,20 @@ class Ending(Components):
         self.assertIn("the heap ceiling of 1M was reached", errors)
 
     def test_an_addressed_call_is_abandoned_with_its_replica(self):
+        self.write("gate", "local Gate = troupe.actor 'Gate'")
         code, output, _ = self.run_program("""
             local operations = {}
-            function operations.die() troupe.stop(troupe.me(), { within = 1 }) while true do end end
+            function operations.die()
+              while not troupe.find "gate" do troupe.await(troupe.sleep(1)) end
+              troupe.stop(troupe.me(), { within = 1 })
+              while true do end
+            end
             return { operations = operations }""", """
             declare { replicas = { { instance = "one" } }, operations = { die = { stateful = true } } }
             while #troupe.instances "c" < 1 do troupe.await(troupe.sleep(1)) end
             local first = troupe.call("c", "die", nil, { instance = "one" })
             local second = troupe.call("c", "die", nil, { instance = "one" })
+            troupe.spawn("gate", troupe.options { publish = "gate" })
             for _, p in ipairs { first, second } do
               local _, e = pcall(troupe.await, p)
               print(e.code, e.ran)
@@ -385,18 +392,24 @@ class Ending(Components):
             print(outcome("c", "take"), outcome("c", "take", large), outcome("c", "take"))""", "1\ttoo-large/no\t2\n")
 
     def test_who_gives_up_is_answered_and_what_was_queued_never_runs(self):
+        self.write("gate", "local Gate = troupe.actor 'Gate'")
         self.expect("""
             local operations, ran = {}, 0
-            function operations.slow() troupe.await(troupe.sleep(50)) end
+            function operations.hold()
+              troupe.publish("held", troupe.me())
+              while not troupe.find "gate" do troupe.await(troupe.sleep(1)) end
+            end
             function operations.count() ran = ran + 1 end
             function operations.ran() return ran end
             return { operations = operations }""", """
-            declare { operations = { slow = {}, count = {}, ran = {} } }
-            local slow, queued = troupe.call("c", "slow"), troupe.call("c", "count")
-            for _, p in ipairs { troupe.timeout(queued, 5), troupe.timeout(slow, 1) } do
-              local _, e = pcall(troupe.await, p)
+            declare { operations = { hold = {}, count = {}, ran = {} } }
+            local hold, queued = troupe.call("c", "hold"), troupe.call("c", "count")
+            while not troupe.find "held" do troupe.await(troupe.sleep(1)) end
+            for _, p in ipairs { queued, hold } do
+              local _, e = pcall(troupe.await, troupe.timeout(p, 5))
               print(e.code, e.ran)
             end
+            troupe.spawn("gate", troupe.options { publish = "gate" })
             print(outcome("c", "ran"))""", "timeout\tno\ntimeout\tmaybe\n0\n")
 
     def test_a_fault_of_its_own_loop_ends_a_replica(self):
@@ -440,6 +453,85 @@ class Reaching(Components):
             local _, e = pcall(troupe.await, troupe.ask(outcome("c", "me"), "who"))
             print(e.code, e.message)""",
                     "one\tc\tc\tone\ttrue\nno-such-handler\ta replica of c has no handlers: it is called by its component\n")
+
+
+MODULE = """
+local troupe = require "troupe"
+local operations = {}
+function operations.who(input, context) return context.caller end
+function operations.back(input) return input end
+function operations.error(input, context) return context.error("NO", input) end
+function operations.raise() error("it broke", 0) end
+function operations.print() return print end
+function operations.die(input, context)
+  if context.attempt == 1 then troupe.stop(troupe.me(), { within = 1 }) while true do end end
+  return context.attempt
+end
+return { operations = operations }
+"""
+
+CALLER = """
+local troupe = require "troupe"
+local Caller = troupe.actor "Caller"
+function Caller.on:call(...) return troupe.call(...) end
+function Caller.on:names(component) return #troupe.instances(component) end
+"""
+
+
+class InTheDaemon(unittest.TestCase):
+    def setUp(self):
+        manifest = {"name": "c", "module": "c", "operations": {
+            "who": {}, "back": {}, "error": {"errors": ["NO"]}, "raise": {}, "print": {}, "die": {}}}
+        self.daemon = harness.Daemon(files={"c.lua": MODULE, "caller.lua": CALLER}, config={"components": [manifest]})
+        self.addCleanup(self.daemon.close)
+        self.client = harness.Client(self.daemon.socket)
+        self.addCleanup(self.client.close)
+
+    def call(self, operation, argument=None, options=None):
+        return self.client.request("call", "c", operation, argument, options)
+
+    def test_a_client_calls(self):
+        self.assertEqual(self.call("who"), {"uid": os.getuid(), "gid": os.getgid(), "pid": os.getpid()})
+        for value in (None, True, -5, 0.5, "text", b"bytes", [1, [2]], {"a": {"b": []}}):
+            self.assertEqual(self.call("back", value), value)
+        self.assertEqual(self.call("die"), 2)
+
+    def test_what_it_hears_of_failures(self):
+        for operation, code, ran, more in (("error", "refused", "yes", {"error": "NO", "data": 5}),
+                                           ("raise", "fault", "yes", {"kind": "error", "handler": "raise", "actor": "c"}),
+                                           ("print", "not-sendable", "yes", {})):
+            with self.subTest(operation=operation), self.assertRaises(harness.Error) as raised:
+                self.call(operation, 5)
+            self.assertEqual((raised.exception.code, raised.exception.ran), (code, ran))
+            self.assertEqual({key: raised.exception.data[key] for key in more}, more)
+
+    def test_an_actor_calls(self):
+        caller = self.client.request("spawn", "caller", [])
+        self.assertEqual(self.client.request("ask", caller, "call", ["c", "back", {"a": [1]}]), {"a": [1]})
+        self.assertEqual(self.client.request("ask", caller, "names", ["c"]), 1)
+        who = self.client.request("ask", caller, "call", ["c", "who"])
+        self.assertEqual((who["uid"], who["pid"]), (os.getuid(), os.getpid()))
+
+    def test_a_dispose_that_does_not_end_has_the_grace(self):
+        module = ('local troupe = require "troupe"\n'
+                  'return { operations = { me = function() return troupe.me() end },\n'
+                  '         dispose = function() print "dispose" while true do end end }\n')
+        manifest = {"name": "d", "module": "d", "operations": {"me": {}}}
+        with harness.Daemon(files={"d.lua": module}, config={"components": [manifest], "shutdown": {"grace": "2s"}}) as daemon, \
+                harness.Client(daemon.socket) as client:
+            replica = client.request("call", "d", "me", None)
+            client.request("stop", replica)
+            with self.assertRaises(harness.Error) as raised:
+                client.request("done", replica)
+            self.assertEqual(raised.exception.code, "killed")
+            self.assertIn('"message":"dispose"', daemon.log())
+            # the one that follows is killed at the end
+
+    def test_what_is_said_of_a_replica(self):
+        self.call("back")
+        replica, = self.client.request("list", {"kind": "component"})[1:]
+        self.assertEqual((replica["kind"], replica["component"], replica["module"]), ("replica", "c", "c"))
+        self.assertRegex(replica["hash"], "^[0-9a-f]{32}$")
 
 
 if __name__ == "__main__":
