@@ -38,6 +38,8 @@ systemctl start trouped.socket
 
 # whoever connects starts it, and is answered
 [ "$(troupe --system ping)" = pong ]
+# it is active when it is ready, which may be a moment later: this waits for it
+systemctl start trouped.service
 [ "$(systemctl is-active trouped.service)" = active ]
 [ "$(systemctl show -p StatusErrno --value trouped.service)" = 0 ]
 [ "$(ps -o user=,comm= -p "$(systemctl show -p MainPID --value trouped.service)")" = '_troupe  trouped' ]
@@ -52,14 +54,32 @@ useradd -m stranger
 [ "$(runuser -u member -- troupe --system ping)" = pong ]
 ! runuser -u stranger -- troupe --system ping
 
-# the log has its fields
+# what has changed in the configuration is applied, and what is wrong with it is refused
+main=$(systemctl show -p MainPID --value trouped.service)
+configured='{"actor": "counter", "publish": "counter", "name": "the counter"}'
+echo "{\"actors\": [$configured, {\"actor\": \"counter\", \"publish\": \"second\"}]}" >/etc/troupe/trouped.json
+mkdir /etc/troupe/components.d
+echo '{"name": "declared", "operations": {"run": {}}}' >/etc/troupe/components.d/declared.json
+systemctl reload trouped.service
+[ "$(troupe --system ask second total)" = 0 ]
+[ "$(troupe --system ask counter total)" = 2 ]
+troupe --system ls components | grep -q declared
+echo '{"colour": 1}' >/etc/troupe/components.d/wrong.json
+! systemctl reload trouped.service
+[ "$(systemctl is-active trouped.service)" = active ]
+[ "$(troupe --system ask counter total)" = 2 ]
+rm /etc/troupe/components.d/wrong.json
 systemctl kill -s HUP trouped.service
+[ "$(systemctl show -p MainPID --value trouped.service)" = "$main" ]
+
+# the log has its fields
 troupe --system stop --kill counter
 ! troupe --system done counter
 journalctl --sync
 journalctl TROUPE_ACTOR='the counter' -o cat --no-pager | grep -q '^killed$'
 journalctl -u trouped.service -o json --no-pager | grep -q '"MESSAGE":"ready"'
-journalctl -u trouped.service -o cat --no-pager | grep -q 'reloading is not supported'
+journalctl -u trouped.service -o cat --no-pager | grep -q '^reloaded$'
+journalctl -u trouped.service -o cat --no-pager | grep -q 'wrong.json:1: /colour: is an unknown key'
 
 # stopping is orderly, and leaves the socket to the next
 main=$(systemctl show -p MainPID --value trouped.service)

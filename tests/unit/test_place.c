@@ -57,6 +57,44 @@ START_TEST(a_missing_place_is_where_it_would_be) {
 }
 END_TEST
 
+static int line_below(const struct tr_place *place, const char *pointer) {
+        json_t *json = json_loadb(document, sizeof(document) - 1, 0, NULL);
+        int line;
+
+        ck_assert_ptr_nonnull(json);
+        line = tr_place_line_below(place, tr_place_find(place, json), pointer, document, sizeof(document) - 1);
+        json_decref(json);
+        return line;
+}
+
+START_TEST(pointers_lead_on_from_a_place) {
+        const struct tr_place list = { .key = "list" };
+
+        ck_assert_int_eq(line_below(NULL, ""), 2);
+        ck_assert_int_eq(line_below(NULL, "/b{\""), 3);
+        ck_assert_int_eq(line_below(NULL, "/list/2/abc/deep"), 8);
+        ck_assert_int_eq(line_below(NULL, "/list/3"), 10);
+        ck_assert_int_eq(line_below(&list, "/2/abc"), 6);
+        ck_assert_int_eq(line_below(&list, ""), 4);
+        /* as far as there is something */
+        ck_assert_int_eq(line_below(&list, "/2/abc/none/x"), 6);
+        ck_assert_int_eq(line_below(&list, "/7"), 4);
+        ck_assert_int_eq(line_below(NULL, "/a/b"), 2);
+        ck_assert_int_eq(line_below(NULL, "not a pointer"), 2);
+}
+END_TEST
+
+START_TEST(escapes_of_pointers_are_read) {
+        static const char text[] = "{\n\"a/b\": 1,\n\"c~1d\": 2,\n\"~0\": 3}";
+        json_t *json = json_loads(text, 0, NULL);
+
+        ck_assert_int_eq(tr_place_line_below(NULL, json, "/a~1b", text, sizeof(text) - 1), 2);
+        ck_assert_int_eq(tr_place_line_below(NULL, json, "/c~01d", text, sizeof(text) - 1), 3);
+        ck_assert_int_eq(tr_place_line_below(NULL, json, "/~00", text, sizeof(text) - 1), 4);
+        json_decref(json);
+}
+END_TEST
+
 START_TEST(no_cut_text_is_left) {
         struct tr_place list = { .key = "list" }, third = { .parent = &list, .index = 2 };
         struct tr_place abc = { .parent = &third, .key = "abc" }, deep = { .parent = &abc, .key = "deep" };
@@ -105,5 +143,6 @@ START_TEST(values_are_found) {
 }
 END_TEST
 
-suite_main("place", lines_are_those_of_keys_and_elements, a_missing_place_is_where_it_would_be, no_cut_text_is_left,
+suite_main("place", lines_are_those_of_keys_and_elements, a_missing_place_is_where_it_would_be,
+           pointers_lead_on_from_a_place, escapes_of_pointers_are_read, no_cut_text_is_left,
            text_is_how_people_write_it, values_are_found);
