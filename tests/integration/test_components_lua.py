@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Components whose replicas are Lua modules, in programs that `trouped run` runs: what they get, what their calls come to, their life."""
 
+import collections
 import json
 import os
 import pathlib
@@ -526,6 +527,30 @@ class InTheDaemon(unittest.TestCase):
             self.assertEqual(raised.exception.code, "killed")
             self.assertIn('"message":"dispose"', daemon.log())
             # the one that follows is killed at the end
+
+    def test_a_changed_module_takes_over_under_load(self):
+        """Two replicas are replaced, twice, while 16 calls are always on their way: each of them is answered."""
+        text = ('return {{ operations = {{ version = function() return {0} end }},\n'
+                '         init = function(context) require("troupe").await(require("troupe").sleep(10)) end }}\n')
+        manifest = {"name": "v", "module": "v", "replicas": 2, "concurrency": 4, "operations": {"version": {}}}
+        with harness.Daemon(files={"v.lua": text.format(1)}, config={"components": [manifest]}) as daemon, \
+                harness.Client(daemon.socket) as client:
+            pending = collections.deque(client.start("call", "v", "version", None) for _ in range(16))
+            seen, version, row, reloads = collections.Counter(), 1, 0, []
+            while row < 200:  # so many answers in a row are the last version's
+                answer = client.finish(pending.popleft())
+                seen[answer] += 1
+                pending.append(client.start("call", "v", "version", None))
+                row = row + 1 if answer == 3 else 0
+                if version < 3 and answer == version and seen[answer] >= 100:
+                    version += 1
+                    (daemon.directory / "lua" / "v.lua").write_text(text.format(version))
+                    reloads.append(client.start("reload"))
+            for request in pending:
+                self.assertEqual(client.finish(request), 3)
+            for request in reloads:
+                client.finish(request)
+            self.assertGreaterEqual(min(seen[version] for version in (1, 2)), 100)
 
     def test_what_is_said_of_a_replica(self):
         self.call("back")
