@@ -296,25 +296,36 @@ static void component_end(struct tr_component *component, bool killed, struct tr
         tr_component_unref(component);
 }
 
-/* A replica that was not told yet, and is from now on; a reference, or NULL. */
-static struct tr_replica *component_next_to_stop(struct tr_component *component) {
+/* A replica that was not told yet, and is from now on; a reference, or NULL: then nobody tells them any more. */
+static struct tr_replica *component_next_to_stop(struct tr_component *component, bool *ret_kill) {
         struct tr_replica *replica, *found = NULL;
         tr_lock_acquire(&component->lock);
         tr_list_for_each(replica, &component->replicas, link)
-                if (!found && !replica->stop_told)
-                        found = replica;
-        if (found) {
-                found->stop_told = true;
-                tr_replica_ref(found);
-        }
+                if (!replica->stop_told) {
+                        found = tr_replica_ref(replica);
+                        found->stop_told = true;
+                        break;
+                }
+        component->telling = found;
+        *ret_kill = component->killed;
         tr_lock_release(&component->lock);
         return found;
 }
 
+/* Tells all that were not told. One that ends by that comes here too, on the way to the component's end: it leaves the others to who is
+ * here already, or they would all stand on one stack. */
 static void component_stop_replicas(struct tr_component *component, enum tr_stop_reason reason) {
         struct tr_replica *replica;
-        while ((replica = component_next_to_stop(component))) {
-                replica->ops->stop(replica, reason);
+        bool kill;
+        tr_lock_acquire(&component->lock);
+        bool others = component->telling;
+        component->telling = true;
+        tr_lock_release(&component->lock);
+        while (!others && (replica = component_next_to_stop(component, &kill))) {
+                if (kill)
+                        replica->ops->kill(replica);
+                else
+                        replica->ops->stop(replica, reason);
                 tr_replica_unref(replica);
         }
 }
@@ -380,11 +391,8 @@ static void component_kill(struct tr_target *target) {
         }
         tr_lock_release(&component->lock);
         tr_component_reject_all(component, &calls, TR_CODE_KILLED, "the component was killed");
-        while (first && (replica = component_next_to_stop(component))) {
-                replica->ops->kill(replica);
-                tr_replica_unref(replica);
-        }
         if (first) {
+                component_stop_replicas(component, TR_STOP_ASKED);
                 component_tell_crew(component);
                 tr_component_try_end(component);
         }

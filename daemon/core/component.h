@@ -71,6 +71,7 @@ struct tr_component {
         bool has_crew TR_GUARDED_BY(lock);     /* some manifest has had processes */
         bool stopping TR_GUARDED_BY(lock); /* takes no more calls; ends when its replicas are gone */
         bool replicas_stopped TR_GUARDED_BY(lock); /* they have been told */
+        bool telling TR_GUARDED_BY(lock);          /* somebody is telling them */
         bool killed TR_GUARDED_BY(lock);
         bool over TR_GUARDED_BY(lock);
         enum tr_stop_reason stop_reason TR_GUARDED_BY(lock);

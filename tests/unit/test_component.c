@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Components: where calls go, and how each of them ends. Replicas are targets that keep what is posted until the test answers it. */
 #include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -863,6 +864,60 @@ START_TEST(a_kill_ends_all) {
 }
 END_TEST
 
+START_TEST(a_kill_is_an_orderly_stop_for_nobody) {
+        left = serve("left", 1);
+        right = serve("right", 1);
+        call(1, "get");
+        call(2, "get");
+        begin(left, 0);
+        begin(right, 0);
+        component->target.ops->stop(&component->target, TR_STOP_ASKED, TR_NEVER);
+        ck_assert_int_eq(left->stopped + right->stopped, 2);
+        component->target.ops->kill(&component->target);
+        ck_assert_int_eq(left->killed, 1);
+        ck_assert_int_eq(right->killed, 1);
+        ck_assert_int_eq(left->stopped + right->stopped, 2);
+        die(left);
+        die(right);
+}
+END_TEST
+
+static void retire(struct tr_replica *replica, enum tr_stop_reason reason) {
+        tr_replica_retire(replica);
+}
+
+static void *stop_component(void *userdata) {
+        component->target.ops->stop(&component->target, TR_STOP_ASKED, TR_NEVER);
+        return NULL;
+}
+
+START_TEST(very_many_end_one_after_another) {
+        enum {
+                COUNT = 3000,
+                STACK_BYTES = 256 << 10
+        };
+        static const struct tr_replica_ops ops = { .retired = tr_replica_died, .stop = retire, .kill = tr_replica_died };
+        const struct tr_replica_options options = { .ops = &ops, .kind = "connection" };
+        struct fake_server *server = server_new();
+        for (int i = 0; i < COUNT; i++) {
+                struct tr_replica *replica;
+                ck_assert_ptr_null(tr_replica_join(component, &options, &server->target, &replica));
+                tr_replica_hold(replica);
+                tr_replica_unref(replica);
+        }
+        tr_target_unref(&server->target);
+        /* They do not all stand on one stack. */
+        pthread_attr_t attributes;
+        pthread_t thread;
+        ck_assert_int_eq(pthread_attr_init(&attributes), 0);
+        ck_assert_int_eq(pthread_attr_setstacksize(&attributes, STACK_BYTES), 0);
+        ck_assert_int_eq(pthread_create(&thread, &attributes, stop_component, NULL), 0);
+        pthread_join(thread, NULL);
+        pthread_attr_destroy(&attributes);
+        ck_assert(tr_target_has_ended(&component->target));
+}
+END_TEST
+
 START_TEST(names_of_components_are_taken) {
         struct tr_manifest *manifest = manifest_read("{\"name\": \"media.streams\", " OPERATIONS "}");
         refused(tr_component_declare(fake.system, fake.system->daemon_session, manifest, 0, 0, NULL), TR_CODE_TAKEN);
@@ -897,4 +952,5 @@ suite_main_with("component", setup, teardown, waits_until_somebody_serves, conte
                 some_serve_some_operations, congestion_passes, congestion_that_has_passed_is_none,
                 too_large_for_a_replica, declared_errors,
                 chains_are_bounded, each_call_has_a_span, traceparents, an_orderly_stop_serves_what_waits, a_stop_with_nobody_there, a_kill_ends_all,
+                a_kill_is_an_orderly_stop_for_nobody, very_many_end_one_after_another,
                 names_of_components_are_taken, another_manifest);
