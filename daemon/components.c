@@ -129,15 +129,18 @@ static struct tr_failure *replace(struct tr_configured_components *components, s
         struct tr_manifest *before = tr_component_manifest(configured->component);
         bool changed = strcmp(before->hash, manifest->hash) != 0;
         char hash[TR_MODULE_HASH_SIZE];
+        struct tr_failure *failure;
 
         tr_manifest_unref(before);
         module_hash(components, manifest, hash);
         if (!changed && strcmp(hash, configured->hash) == 0)
                 return NULL;
-        memcpy(configured->hash, hash, sizeof(hash));
         tr_log(TR_LOG_INFO, "component %s: its %s has changed; its replicas are replaced", manifest->name,
                changed ? "manifest" : "module");
-        return tr_component_replace(configured->component, manifest);
+        failure = tr_component_replace(configured->component, manifest);
+        if (!failure)
+                memcpy(configured->hash, hash, sizeof(hash));
+        return failure;
 }
 
 static struct tr_failure *set_one(struct tr_configured_components *components, struct tr_manifest *manifest) {
