@@ -24,6 +24,11 @@ static bool rule_matches(const struct tr_access_rule *rule, const struct tr_peer
         return rule->is_group ? tr_peer_has_group(peer, rule->id) : peer->uid == rule->id;
 }
 
+/* It may match, and then it is perhaps there to take something away. */
+static bool is_undecided(const struct tr_access_rule *rule, const struct tr_peer *peer) {
+        return rule->is_group && rule->id != TR_NOBODY && peer->groups_failed && !tr_peer_has_group(peer, rule->id);
+}
+
 struct tr_grant tr_access_grant(const struct tr_access *access, const struct tr_peer *peer, uid_t own_uid) {
         if (peer->uid == TR_NOBODY)
                 return (struct tr_grant){ .roles = TR_ROLE_CALL };
@@ -31,6 +36,8 @@ struct tr_grant tr_access_grant(const struct tr_access *access, const struct tr_
                 return (struct tr_grant){ .roles = TR_ROLE_ALL };
         for (size_t i = 0; i < access->count; i++) {
                 const struct tr_access_rule *rule = &access->rules[i];
+                if (is_undecided(rule, peer))
+                        return (struct tr_grant){ .roles = TR_ROLE_NONE };
                 if (rule_matches(rule, peer))
                         return (struct tr_grant){
                                 .roles = rule->roles & TR_ROLE_OPERATE ? TR_ROLE_ALL : rule->roles,

@@ -17,6 +17,7 @@ struct tr_connection;
  *
  * Root and the daemon's own user have every role and every name, whatever the rules say. For others the first rule that matches
  * decides; whom none matches has the role `call` and every name. Nobody (TR_NOBODY) matches none, and no rule is for it.
+ * Where a group would decide, and the peer's could not be read, it has no role.
  */
 struct tr_access_rule {
         bool is_group;      /* `id` is a group's: the peer's own, or one of its supplementary ones */

@@ -21,9 +21,10 @@ static void peer_read_groups(struct tr_peer *peer, int fd) {
         socklen_t bytes = 0;
         gid_t *groups = NULL;
         /* The first call says how many there are; it answers ERANGE, unless there are none. */
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &bytes) == 0 || errno != ERANGE)
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &bytes) == 0)
                 return;
-        if (bytes > GROUPS_MAX * sizeof(*groups) || !(groups = malloc(bytes)))
+        peer->groups_failed = true;
+        if (errno != ERANGE || bytes > GROUPS_MAX * sizeof(*groups) || !(groups = malloc(bytes)))
                 return;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) < 0) {
                 free(groups);
@@ -31,6 +32,7 @@ static void peer_read_groups(struct tr_peer *peer, int fd) {
         }
         peer->groups = groups;
         peer->groups_count = bytes / sizeof(*groups);
+        peer->groups_failed = false;
 }
 
 void tr_peer_read(struct tr_peer *ret_peer, int fd) {

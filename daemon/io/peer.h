@@ -17,6 +17,7 @@ struct tr_peer {
         pid_t pid;     /* 0: not known */
         gid_t *groups; /* the supplementary ones */
         size_t groups_count;
+        bool groups_failed; /* it may have some, which could not be read */
 };
 
 /* Roles, as a set. */

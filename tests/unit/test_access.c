@@ -6,6 +6,8 @@
 #include <grp.h>
 #include <pwd.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "daemon/access.h"
 #include "daemon/base/log.h"
@@ -77,6 +79,46 @@ START_TEST(no_rule_is_for_nobody) {
         assert_grant(grant(2002, TR_NOBODY, TR_NOBODY), TR_ROLE_CALL, NULL);
         /* A daemon that runs as nobody is not everybody's. */
         assert_grant(tr_access_grant(&access_rules, &nobody, TR_NOBODY), TR_ROLE_CALL, NULL);
+}
+END_TEST
+
+START_TEST(groups_that_could_not_be_read_grant_nothing) {
+        const struct tr_peer first = { .uid = 2000, .gid = 7, .groups_failed = true };
+        const struct tr_peer member = { .uid = 2001, .gid = 50, .groups_failed = true };
+        const struct tr_peer perhaps = { .uid = 2001, .gid = 7, .groups_failed = true };
+        const struct tr_peer root = { .uid = 0, .groups_failed = true };
+        struct tr_access users = { rules + 2, 1 };
+        /* a user's rule before it decides; and the own group is known */
+        assert_grant(tr_access_grant(&access_rules, &first, OWN), TR_ROLE_CALL | TR_ROLE_SERVE, media);
+        assert_grant(tr_access_grant(&users, &perhaps, OWN), TR_ROLE_CALL, NULL);
+        struct tr_access from_group = { rules + 2, access_rules.count - 2 };
+        assert_grant(tr_access_grant(&from_group, &member, OWN), 0, none);
+        assert_grant(tr_access_grant(&from_group, &perhaps, OWN), TR_ROLE_NONE, NULL);
+        assert_grant(tr_access_grant(&access_rules, &root, OWN), TR_ROLE_ALL, NULL);
+}
+END_TEST
+
+START_TEST(want_of_memory_leaves_the_groups_unknown) {
+        gid_t groups[] = { 50, 51 };
+        struct tr_peer peer;
+        int fds[2];
+
+        if (getgroups(0, NULL) == 0 && setgroups(2, groups) < 0)
+                return; /* somebody else, who has none */
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        failing_arm(1);
+        tr_peer_read(&peer, fds[0]);
+        failing_arm(0);
+        ck_assert(failing_hit());
+        ck_assert(peer.groups_failed);
+        ck_assert_uint_eq(peer.groups_count, 0);
+        tr_peer_deinit(&peer);
+        tr_peer_read(&peer, fds[0]);
+        ck_assert(!peer.groups_failed);
+        ck_assert_uint_gt(peer.groups_count, 0);
+        tr_peer_deinit(&peer);
+        close(fds[0]);
+        close(fds[1]);
 }
 END_TEST
 
@@ -258,6 +300,7 @@ START_TEST(new_rules_are_for_connections_that_are_there_too) {
 END_TEST
 
 suite_main("access", the_first_rule_that_matches_decides, whom_none_matches_may_call,
-           root_and_the_daemons_own_user_may_do_everything, no_rule_is_for_nobody, a_pattern_is_a_name_or_what_names_begin_with,
+           root_and_the_daemons_own_user_may_do_everything, no_rule_is_for_nobody, groups_that_could_not_be_read_grant_nothing,
+           want_of_memory_leaves_the_groups_unknown, a_pattern_is_a_name_or_what_names_begin_with,
            users_and_groups_are_found_by_name_and_by_number, who_is_not_there_is_nobody_and_it_is_told,
            want_of_memory_gives_no_rules, new_rules_are_for_connections_that_are_there_too);
