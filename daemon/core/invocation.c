@@ -257,6 +257,15 @@ static struct tr_failure *check_addressing(const struct tr_operation *operation,
         return NULL;
 }
 
+/* What changes entities has no store to do so in, whoever serves it. */
+static struct tr_failure *check_store(const struct tr_operation *operation) {
+        bool changes = operation->type == TR_OPERATION_TRANSITION || operation->type == TR_OPERATION_ASSIGNMENT;
+        if (!changes)
+                return NULL;
+        return tr_failure_new(TR_CODE_STORE, "%s is %s, which needs the store, and there is none yet", operation->name,
+                              operation->type == TR_OPERATION_TRANSITION ? "a transition" : "an assignment");
+}
+
 static char *copy_text(const char *text, size_t len) {
         return text ? strndup(text, len) : NULL;
 }
@@ -377,6 +386,8 @@ struct tr_failure *tr_component_call(struct tr_component *component, struct tr_m
                 operation ? check_addressing(operation, options)
                           : tr_failure_new(TR_CODE_NOT_FOUND, "the component %s has no operation %s", manifest->name,
                                            tr_message_handler(take_message));
+        if (!failure)
+                failure = check_store(operation);
         if (!failure)
                 failure = make_invocation(component, manifest, operation, take_message, options);
         if (!failure) {

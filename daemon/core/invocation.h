@@ -72,7 +72,7 @@ struct tr_delivery {
 /*
  * Makes the message, which nobody has posted, a call. Any thread, no lock held. Its asker is answered like that of any
  * message; form and asker are to be set, deadlines are kept here and not by the asker. NULL, and the message's reference is taken;
- * or why not (not-found, contract, addressee, mailbox-full, loop, no-memory), to be told with ran "no", and it is still the
+ * or why not (not-found, contract, store, addressee, mailbox-full, loop, no-memory), to be told with ran "no", and it is still the
  * caller's. The input is checked, and may be changed, in place.
  */
 struct tr_failure *tr_component_call(struct tr_component *component, struct tr_message *take_message,

@@ -150,24 +150,14 @@ void tr_operations_ready(struct tr_vm *vm) {
 
 /* calls */
 
-/* What stands between the input and the context. */
+/* What stands between the input and the context: an observation's entity, or list of them, of a store that has none yet. */
 static void insert_entity(lua_State *L, const struct tr_operation *operation) {
-        switch (operation->type) {
-        case TR_OPERATION_COMPUTATION:
-        case TR_OPERATION_EFFECT:
+        if (operation->type != TR_OPERATION_OBSERVATION)
                 return;
-        case TR_OPERATION_OBSERVATION:
-                /* of a store that has none yet */
-                if (operation->entries)
-                        lua_newtable(L);
-                else
-                        lua_pushnil(L);
-                break;
-        case TR_OPERATION_TRANSITION:
-        case TR_OPERATION_ASSIGNMENT:
-                tr_script_raise(L, TR_CODE_STORE, "%s is %s, which needs the store, and there is none yet", operation->name,
-                                operation->type == TR_OPERATION_TRANSITION ? "a transition" : "an assignment");
-        }
+        if (operation->entries)
+                lua_newtable(L);
+        else
+                lua_pushnil(L);
         lua_insert(L, -2);
 }
 
