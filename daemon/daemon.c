@@ -21,6 +21,7 @@
 #include "daemon/core/system.h"
 #include "daemon/drain.h"
 #include "daemon/host.h"
+#include "daemon/io/crew.h"
 #include "daemon/io/access.h"
 #include "daemon/io/loop.h"
 #include "daemon/io/server.h"
@@ -40,6 +41,7 @@ struct tr_daemon {
         struct tr_host host;
         struct tr_signals *signals;
         struct tr_server *server;
+        struct tr_crew *crew;
         struct tr_supervisor *supervisor;
         struct tr_pools *pools;
         struct tr_configured_components *components;
@@ -336,6 +338,10 @@ static int daemon_create(struct tr_daemon *daemon) {
         if (r == 0)
                 r = daemon_apply_access(daemon, daemon->settings);
         if (r == 0)
+                r = tr_crew_new(daemon->host.loop, daemon->host.system, daemon->server,
+                                daemon->options.settings->grace_ms * TR_NS_PER_MS, &daemon->crew);
+        daemon->host.crew = daemon->crew;
+        if (r == 0)
                 r = daemon_create_supervisor(daemon);
         if (r == 0)
                 r = tr_pools_new(daemon->host.system, &daemon->host.script, &daemon->pools);
@@ -386,7 +392,10 @@ void tr_daemon_free(struct tr_daemon *daemon) {
         tr_configured_components_free(daemon->components);
         tr_pools_free(daemon->pools);
         tr_supervisor_free(daemon->supervisor);
+        /* whose connections tell the crew that they end */
         tr_server_free(daemon->server);
+        daemon->host.crew = NULL;
+        tr_crew_free(daemon->crew);
         tr_signals_free(daemon->signals);
         tr_host_deinit(&daemon->host);
         tr_settings_free(daemon->reloaded);

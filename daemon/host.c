@@ -11,6 +11,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/core/actor.h"
+#include "daemon/core/component.h"
+#include "daemon/io/crew.h"
 #include "daemon/io/feed.h"
 #include "daemon/io/loop.h"
 #include "daemon/io/traces.h"
@@ -112,6 +114,16 @@ static void on_span(void *userdata, const struct tr_span_news *news) {
         tr_trace_file_notice(host->trace_file);
 }
 
+static void on_crew(void *userdata, struct tr_component *component) {
+        struct tr_host *host = userdata;
+
+        if (host->crew)
+                tr_crew_see(host->crew, component);
+        else
+                tr_log(TR_LOG_WARNING, "component %s: its processes are not started: only a daemon does that",
+                       component->target.label);
+}
+
 static void on_line(void *userdata, const struct tr_log_line *line) {
         tr_watch_line(((struct tr_host *)userdata)->feed, line);
 }
@@ -153,7 +165,7 @@ static struct tr_system_limits system_limits(const struct tr_settings_limits *li
 int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
         const struct tr_system_limits limits = system_limits(&options->settings->limits, options->grace_ns);
         const struct tr_system_hooks hooks = {
-                .wake = on_wake, .event = on_event, .refused = on_refused, .span = on_span, .userdata = host
+                .wake = on_wake, .event = on_event, .refused = on_refused, .span = on_span, .crew = on_crew, .userdata = host
         };
         int r;
 

@@ -7,6 +7,7 @@
 #include "daemon/script/script.h"
 #include "daemon/settings/settings.h"
 
+struct tr_crew;
 struct tr_feed;
 struct tr_loop;
 struct tr_system;
@@ -23,6 +24,7 @@ struct tr_host {
         struct tr_traces *traces;
         struct tr_trace_file *trace_file; /* not open at first */
         struct tr_system *system;
+        struct tr_crew *crew; /* borrowed; NULL: no processes are started. Set before anything is declared */
         struct tr_script script;
         enum tr_log_level fault_level; /* how faults of actors are logged */
         struct tr_timer unheard_timer; /* what was logged as less than a warning is looked at again then */
