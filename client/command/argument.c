@@ -68,7 +68,7 @@ static int append_string(struct tr_invocation *invocation, struct tr_writer *out
         return tr_writer_error(out) ? tr_report_errno(invocation, -ENOMEM) : 0;
 }
 
-static int append_json(struct tr_invocation *invocation, struct tr_writer *out, const char *text) {
+int tr_argument_append_json(struct tr_invocation *invocation, const char *text, struct tr_writer *out) {
         char problem[TR_JSON_PROBLEM_MAX];
         struct troupe_value value;
         int r = troupe_pack(&value, "j", text);
@@ -131,7 +131,7 @@ int tr_argument_read(struct tr_invocation *invocation, char ***at, char **end, s
         const char *next;
 
         if (!tr_argument_is_marked(word))
-                return is_json(word) ? append_json(invocation, out, word) : append_string(invocation, out, word);
+                return is_json(word) ? tr_argument_append_json(invocation, word, out) : append_string(invocation, out, word);
         if (*at == end)
                 return tr_report_usage(invocation, "%s wants a value (as an ARG itself: -s %s)", word, word);
         next = *(*at)++;

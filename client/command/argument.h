@@ -20,6 +20,8 @@ bool tr_argument_is_number(const char *text);
 extern const char *const tr_argument_marks[];
 bool tr_argument_is_marked(const char *word);
 
+/* Appends a text that has to be JSON. 0, or the exit code, and a message was printed. */
+int tr_argument_append_json(struct tr_invocation *invocation, const char *text, struct tr_writer *out);
 /* Appends the ARG that begins at *at, and moves *at past its words. 0, or the exit code, and a message was printed. */
 int tr_argument_read(struct tr_invocation *invocation, char ***at, char **end, struct tr_writer *out);
 

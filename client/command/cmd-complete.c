@@ -95,14 +95,38 @@ static void offer_listed(struct completion *completion, const char *const *keys)
         tr_reply_deinit(&reply);
 }
 
-static void offer_handlers(struct completion *completion) {
+/* The names of what the target, which the line names, has under the key: handlers, operations. */
+static void offer_names_in(struct completion *completion, const char *key) {
         static const char *const keys[] = { "name", NULL };
         struct tr_reply reply = { 0 };
-        struct troupe_value handlers;
+        struct troupe_value maps;
 
         if (!ask(completion, "info", completion->asked.words.operands[0], &reply) &&
-            !troupe_value_get(&reply.value, "handlers", &handlers))
-                offer_members(completion, &handlers, keys);
+            !troupe_value_get(&reply.value, key, &maps))
+                offer_members(completion, &maps, keys);
+        tr_reply_deinit(&reply);
+}
+
+static void offer_component(const struct completion *completion, const struct troupe_value *map) {
+        struct troupe_value kind, name;
+        const char *text;
+        size_t len;
+
+        if (troupe_value_get(map, "kind", &kind) || troupe_value_string(&kind, &text, &len) ||
+            len != strlen("component") || memcmp(text, "component", len))
+                return;
+        if (!troupe_value_get(map, "name", &name) && !troupe_value_string(&name, &text, &len))
+                offer_foreign(completion, text, len);
+}
+
+static void offer_components(struct completion *completion) {
+        struct tr_reply reply = { 0 };
+        struct troupe_value map;
+        struct troupe_walk walk;
+
+        if (!ask(completion, "list", NULL, &reply) && !troupe_walk_begin(&walk, &reply.value))
+                while (troupe_walk_next(&walk, NULL, &map) > 0)
+                        offer_component(completion, &map);
         tr_reply_deinit(&reply);
 }
 
@@ -123,7 +147,11 @@ static void offer_operand(struct completion *completion) {
         if (!strcmp(name, "COMMAND"))
                 offer_commands(completion);
         if (!strcmp(name, "HANDLER"))
-                offer_handlers(completion);
+                offer_names_in(completion, "handlers");
+        if (!strcmp(name, "COMPONENT"))
+                offer_components(completion);
+        if (!strcmp(name, "OPERATION"))
+                offer_names_in(completion, "operations");
         for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
                 if (!strcmp(name, listed[i].operand) && !is_new)
                         offer_listed(completion, listed[i].keys);

@@ -58,6 +58,7 @@ void tr_help(const struct tr_command *command);
 
 extern const struct tr_command tr_cmd_ask;
 extern const struct tr_command tr_cmd_bench;
+extern const struct tr_command tr_cmd_call;
 extern const struct tr_command tr_cmd_complete;
 extern const struct tr_command tr_cmd_done;
 extern const struct tr_command tr_cmd_events;
@@ -72,6 +73,7 @@ extern const struct tr_command tr_cmd_pool;
 extern const struct tr_command tr_cmd_publish;
 extern const struct tr_command tr_cmd_send;
 extern const struct tr_command tr_cmd_reload;
+extern const struct tr_command tr_cmd_serve;
 extern const struct tr_command tr_cmd_shutdown;
 extern const struct tr_command tr_cmd_spawn;
 extern const struct tr_command tr_cmd_stop;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -101,22 +102,35 @@ static int sooner(int a_ms, int b_ms) {
         return a_ms < 0 ? b_ms : b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
 }
 
-enum tr_step tr_link_step(struct tr_invocation *invocation, struct pollfd *other, int timeout_ms) {
+enum tr_step tr_link_step_with(struct tr_invocation *invocation, struct pollfd *others, size_t count, int timeout_ms) {
         struct troupe *troupe = invocation->troupe;
-        struct pollfd fds[2] = { { .fd = troupe_fd(troupe), .events = troupe_events(troupe) } };
+        struct pollfd few[2], *fds = count < 2 ? few : calloc(count + 1, sizeof(*fds));
+        short revents;
         int r;
 
-        if (other)
-                fds[1] = *other;
-        r = tr_interrupt_poll(fds, other ? 2 : 1, sooner(timeout_ms, troupe_timeout_ms(troupe)));
+        if (!fds) { /* the others wait */
+                fds = few;
+                count = 0;
+        }
+        fds[0] = (struct pollfd){ .fd = troupe_fd(troupe), .events = troupe_events(troupe) };
+        if (count)
+                memcpy(fds + 1, others, count * sizeof(*fds));
+        r = tr_interrupt_poll(fds, count + 1, sooner(timeout_ms, troupe_timeout_ms(troupe)));
+        revents = fds[0].revents;
+        if (r >= 0 && count)
+                memcpy(others, fds + 1, count * sizeof(*fds));
+        if (fds != few)
+                free(fds);
         if (r < 0 && errno == EINTR)
                 return tr_interrupt_happened() ? TR_STEP_INTERRUPTED : TR_STEP_DONE;
-        if (other)
-                other->revents = fds[1].revents;
         do
-                r = troupe_process(troupe, fds[0].revents);
+                r = troupe_process(troupe, revents);
         while (r > 0);
         return r == -ENOTCONN ? TR_STEP_OVER : TR_STEP_DONE;
+}
+
+enum tr_step tr_link_step(struct tr_invocation *invocation, struct pollfd *other, int timeout_ms) {
+        return tr_link_step_with(invocation, other, other ? 1 : 0, timeout_ms);
 }
 
 void tr_link_on_reply(struct troupe *troupe, int result, const struct troupe_value *answer, void *userdata) {

@@ -31,6 +31,9 @@ enum tr_step {
  * runs what is complete. */
 enum tr_step tr_link_step(struct tr_invocation *invocation, struct pollfd *other, int timeout_ms);
 
+/* The same, for as many others as there are, each as poll(2) has them. */
+enum tr_step tr_link_step_with(struct tr_invocation *invocation, struct pollfd *others, size_t count, int timeout_ms);
+
 /* A request and its answer: pass tr_link_on_reply, the reply and &reply.pending to a call with a callback. */
 struct tr_reply {
         struct troupe_pending *pending;

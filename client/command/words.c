@@ -15,6 +15,7 @@
 
 #include "client/command/argument.h"
 #include "client/command/command.h"
+#include "client/command/input.h"
 #include "client/command/report.h"
 #include "proto/quantity.h"
 
@@ -200,6 +201,12 @@ static int skip_args(struct reader *reader) {
 static int read_args(struct reader *reader) {
         struct tr_words *words = &reader->invocation->words;
 
+        if (reader->invocation->command->syntax.takes_input) {
+                int r = tr_input_read(reader->invocation, reader->at, reader->end);
+
+                reader->at = reader->end;
+                return r;
+        }
         while (reader->at < reader->end) {
                 int r = tr_argument_read(reader->invocation, &reader->at, reader->end, &words->args);
 
@@ -208,6 +215,12 @@ static int read_args(struct reader *reader) {
                 words->args_count++;
         }
         return 0;
+}
+
+static void take_tail(struct reader *reader) {
+        reader->invocation->words.raw = reader->at;
+        reader->invocation->words.raw_count = (int)(reader->end - reader->at);
+        reader->at = reader->end;
 }
 
 /* A word that looks like an option: one, or the end of them. */
@@ -273,7 +286,9 @@ static int read_words(struct reader *reader) {
                 bool is_dashed = !options_are_over && is_option(word);
                 bool operands_are_over = operands == TR_OPERANDS_MAX || !syntax->operands[operands];
 
-                if (operands_are_over && syntax->takes_args && (!is_dashed || tr_argument_is_marked(word)))
+                if (operands_are_over && syntax->takes_tail && !is_dashed)
+                        take_tail(reader);
+                else if (operands_are_over && syntax->takes_args && (!is_dashed || tr_argument_is_marked(word)))
                         r = reader->next ? skip_args(reader) : read_args(reader);
                 else if (is_dashed)
                         r = read_dashed(reader, &options_are_over);

@@ -45,6 +45,8 @@ struct tr_syntax {
         unsigned int operands_min;
         bool takes_args;
         const char *const *choices; /* all that operands may be, NULL behind the last; NULL: anything */
+        bool takes_input;           /* the args are an operation's INPUT, which is one value (input.h) */
+        bool takes_tail;            /* what stands behind the operands is left as it is: words.raw */
         bool takes_words;           /* it reads for itself what stands behind it, or behind a `--` there */
 };
 
