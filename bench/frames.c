@@ -100,7 +100,7 @@ static void take_answer(const struct tr_frame *frame, int64_t *ret_integer) {
                 *ret_integer = token.integer;
 }
 
-size_t bench_answers_take(struct bench_answers *answers, int64_t *ret_integer) {
+static size_t take(struct bench_answers *answers, int64_t *ret_integer, uint32_t *ids, size_t room) {
         struct tr_refusal refusal;
         struct tr_frame frame;
         size_t taken = 0;
@@ -120,10 +120,22 @@ size_t bench_answers_take(struct bench_answers *answers, int64_t *ret_integer) {
                 if (scan != TR_SCAN_FRAME)
                         bench_die("an answer that is not a frame");
                 take_answer(&frame, ret_integer);
+                if (ids && taken == room)
+                        bench_die("more answers than requests");
+                if (ids)
+                        ids[taken] = frame.id;
                 answers->begin += frame.bytes;
                 taken++;
         }
         return taken;
+}
+
+size_t bench_answers_take(struct bench_answers *answers, int64_t *ret_integer) {
+        return take(answers, ret_integer, NULL, 0);
+}
+
+size_t bench_answers_take_ids(struct bench_answers *answers, uint32_t *ids, size_t room) {
+        return take(answers, NULL, ids, room);
 }
 
 int64_t bench_answers_total(struct bench_answers *answers, const struct tr_handle *target) {

@@ -42,6 +42,8 @@ void bench_answers_deinit(struct bench_answers *answers);
 /* Waits for answers with one read, and takes all that are whole: how many (may be 0). Where the last one's
  * result is an integer it is put into *ret_integer (may be NULL). */
 size_t bench_answers_take(struct bench_answers *answers, int64_t *ret_integer);
+/* The same; puts the ids of those answers into `ids`, which has room for as many as there may be. */
+size_t bench_answers_take_ids(struct bench_answers *answers, uint32_t *ids, size_t room);
 /* Asks a counter for its total, with nothing else under way. */
 int64_t bench_answers_total(struct bench_answers *answers, const struct tr_handle *target);
 

@@ -45,3 +45,9 @@ void bench_samples_print(struct bench_samples *samples) {
         qsort(samples->ns, samples->count, sizeof(*samples->ns), compare);
         printf("{\"p50_us\": %.2f, \"p99_us\": %.2f}\n", percentile_us(samples, 50), percentile_us(samples, 99));
 }
+
+void bench_samples_print_with(struct bench_samples *samples, double per_second) {
+        qsort(samples->ns, samples->count, sizeof(*samples->ns), compare);
+        printf("{\"p50_us\": %.2f, \"p99_us\": %.2f, \"per_second\": %.0f}\n", percentile_us(samples, 50),
+               percentile_us(samples, 99), per_second);
+}

@@ -19,5 +19,7 @@ void bench_samples_deinit(struct bench_samples *samples);
 void bench_samples_add(struct bench_samples *samples, uint64_t ns);
 /* Prints {"p50_us": …, "p99_us": …} as one line. */
 void bench_samples_print(struct bench_samples *samples);
+/* The same, with {"per_second": …}. */
+void bench_samples_print_with(struct bench_samples *samples, double per_second);
 
 #endif

@@ -5,7 +5,8 @@
 #include "client/command/command.h"
 
 const struct tr_command *const tr_commands[] = {
-        &tr_cmd_spawn, &tr_cmd_pool,     &tr_cmd_send,    &tr_cmd_ask,       &tr_cmd_call,      &tr_cmd_serve,    &tr_cmd_done,
+        &tr_cmd_spawn, &tr_cmd_pool,     &tr_cmd_send,    &tr_cmd_ask,       &tr_cmd_call,
+        &tr_cmd_serve, &tr_cmd_done,
         &tr_cmd_stop,  &tr_cmd_find,     &tr_cmd_publish, &tr_cmd_unpublish, &tr_cmd_ls,
         &tr_cmd_info,  &tr_cmd_top,      &tr_cmd_events,  &tr_cmd_trace,     &tr_cmd_log,
         &tr_cmd_metrics, &tr_cmd_bench,  &tr_cmd_ping,    &tr_cmd_reload,    &tr_cmd_shutdown,
