@@ -55,7 +55,7 @@ class Tables(unittest.TestCase):
 
     def test_every_command(self):
         self.assertEqual(complete(""), ("words", commands()))
-        self.assertEqual(complete("s"), ("words", ["spawn", "send", "stop", "shutdown"]))
+        self.assertEqual(complete("s"), ("words", ["spawn", "send", "serve", "stop", "shutdown"]))
         self.assertEqual(complete("help", ""), ("words", commands()))
         self.assertEqual(complete("-j", "-t", "5", "--", "ver"), ("words", ["version"]))
         self.assertGreater(len(commands()), 10)
