@@ -24,6 +24,7 @@ SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
 sys.path.insert(0, str(SOURCE / "tests" / "integration"))
 
 import actors  # noqa: E402
+import components  # noqa: E402
 import harness  # noqa: E402
 import pools  # noqa: E402
 
@@ -119,6 +120,9 @@ ROWS = [
     Row("pool-work", "took_ms", "work 2 workers", "work 1 worker", at_most=0.55),
     Row("pool-shared-p99", "p99_us", "short shared", "short alone", at_most=2.0),
     Row("pool-in-turn-p99", "p99_us", "short in turn", "short alone in turn"),
+    Row("call-lua", "p50_us", "call lua", "ask echo", at_most=1.5),
+    Row("call-python", "per_second", "call python", "python bare", at_least=0.75),
+    Row("call-python-1", "p50_us", "call python 1", "python bare 1", at_most=3.5),
     Row("spawn", "spawn_us", "crowd", "threads", at_most=1.5),
     Row("memory", "each_kib", "crowd", "threads", at_most=1.4),
     Row("idle", "wakes", "idle", at_most=0),
@@ -135,7 +139,7 @@ def asks_beside_a_flood(socket, counter, slow):
     return result
 
 
-def one_round(socket, counter, slow, driver, mover, pooled, redis):
+def one_round(socket, counter, slow, driver, mover, pooled, calls, redis):
     """Everything once; the names are those that rows speak of."""
     results = {
         "echo raw": measured("echo", "raw", ROUND_TRIPS),
@@ -154,6 +158,7 @@ def one_round(socket, counter, slow, driver, mover, pooled, redis):
         **pooled.measure(),
         "threads": measured("threads", actors.CROWD),
         "crowd": actors.crowd(PATH),
+        **calls.one_round(),
     }
     if redis:
         results["redis 1"] = redis.fcall(ROUND_TRIPS, 1)
@@ -174,8 +179,10 @@ def measure(rounds):
         client = stack.enter_context(harness.Client(daemon.socket))
         slow = client.request("spawn", "sleeper", [], {"async": 1, "mailbox": SLOW_MAILBOX})
         driver, mover, pooled = actors.Driver(daemon), actors.Mover(daemon), pools.Pools(daemon, measured)
+        calls = stack.enter_context(contextlib.closing(components.Calls(PATH)))
         idle = actors.idle(PATH)  # takes long, and does not vary
-        return [one_round(daemon.socket, counter, slow, driver, mover, pooled, redis) | {"idle": idle} for _ in range(rounds)]
+        return [one_round(daemon.socket, counter, slow, driver, mover, pooled, calls, redis) | {"idle": idle} for _ in
+                range(rounds)]
 
 
 UNITS = {"us": ("us", 1), "ms": ("ms", 1), "kib": ("KiB", 1), "second": ("/s", 0), "wakes": ("", 0)}
