@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Components that connections serve and call, in raw frames: how each call ends, and what becomes of replicas that go."""
 
+import collections
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -483,6 +485,66 @@ class Connections(Components):
         self.assertIsNone(self.finish(over))
         self.assertEqual(self.refusal("call", "short", "live", None), ("not-found", "no"))
         self.assertEqual(self.refusal("withdraw", "short", client=server), ("not-found", "no"))
+
+
+class Chaos(Components):
+    """Connections that serve go at random, in the middle of what they do."""
+
+    CALLS = 3000
+    WINDOW = 200
+    SERVERS = 5
+
+    def new_server(self):
+        server = self.server(concurrency=self.random.choice([1, 3, 50]))
+        self.held[server] = []
+        return server
+
+    def step(self, server):
+        """Takes some calls, answers some in any order, and now and then is gone."""
+        self.settle(server)
+        while server.notifications:
+            _, msgid, _, (_, value, context) = server.notifications.popleft()
+            self.assertLessEqual(context["attempt"], 3)
+            self.begun[value] += 1
+            self.held[server].append((msgid, value))
+        self.random.shuffle(self.held[server])
+        for _ in range(self.random.randint(0, len(self.held[server]))):
+            msgid, value = self.held[server].pop()
+            server.answer(msgid, value)
+        if self.random.random() < 0.2:
+            server.close()
+            del self.held[server]
+            self.new_server()
+
+    def test_every_call_ends_in_one_way(self):
+        self.random = random.Random(6)
+        self.held, self.begun = {}, [0] * self.CALLS
+        ended = collections.Counter()
+        waiting = {}
+        for _ in range(self.SERVERS):
+            self.new_server()
+        started = 0
+        while started < self.CALLS or waiting:
+            while started < self.CALLS and len(waiting) < self.WINDOW:
+                waiting[self.start("sell", started)] = started
+                started += 1
+            for server in list(self.held):
+                self.step(server)
+            self.settle()
+            for request_id in [each for each in waiting if each in self.client.answers]:
+                value = waiting.pop(request_id)
+                try:
+                    self.assertEqual(self.finish(request_id), value)
+                    ended["answered"] += 1
+                except harness.Error as error:
+                    self.assertEqual((error.code, error.ran), ("undeliverable", "maybe"))
+                    ended[error.code] += 1
+        self.assertEqual(sum(ended.values()), self.CALLS)
+        self.assertLessEqual(max(self.begun), 3)
+        self.assertGreater(ended["answered"], ended["undeliverable"])
+        self.assertFalse(self.client.answers)
+        info = self.client.request("info", "shop")
+        self.assertEqual((info["mailbox"], info["messages"]), (0, self.CALLS))
 
 
 class Worker(Components):
