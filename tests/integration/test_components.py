@@ -227,6 +227,22 @@ class Ordinary(Components):
         self.assertEqual(server.call()[1][1], 3)
         del call
 
+    def test_a_time_of_its_own_comes_before_the_connections_and_that_before_the_manifests(self):
+        self.client.request("component", {"name": "slow", "operations": {"run": {"timeout": "1h"}}})
+        server = self.connect(Server)
+        server.serve("slow", concurrency=3)
+        hurried = self.connect(timeout="30m")
+        self.client.start("call", "slow", "run", 1)
+        hurried.start("call", "slow", "run", 2)
+        self.settle(hurried)
+        hurried.start("call", "slow", "run", 3, {"timeout": "10m"})
+        left = {}
+        for _ in range(3):
+            _, (_, value, context) = server.call()
+            left[value] = context["timeout"]
+        for value, minutes in [(1, 60), (2, 30), (3, 10)]:
+            self.assertTrue((minutes - 5) * 60_000 < left[value] <= minutes * 60_000, left)
+
     def test_cancel_reaches_the_replica(self):
         server = self.server(concurrency=1)
         running, waiting = self.start("sell", 1), self.start("sell", 2)
