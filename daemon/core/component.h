@@ -58,7 +58,7 @@ struct tr_component {
         struct tr_manifest *manifest TR_GUARDED_BY(lock); /* strong */
         struct tr_component_line *lines TR_GUARDED_BY(lock); /* one for each operation, in the manifest's order */
         struct tr_component_figures *figures; /* the same; both are replaced together with the manifest */
-        uint32_t waiting TR_GUARDED_BY(lock); /* in all lines and all replicas' own queues */
+        _Atomic uint32_t waiting; /* in all lines and all replicas' own queues. Changes under the lock; read without it as a hint */
         uint32_t waiting_max TR_GUARDED_BY(lock);
         uint64_t sequence TR_GUARDED_BY(lock); /* of the calls: which came first */
         uint32_t in_lines TR_GUARDED_BY(lock); /* of those: in lines */

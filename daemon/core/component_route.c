@@ -311,11 +311,18 @@ static void deliver(struct tr_message *take_call, struct tr_replica *take_replic
         tr_message_unref(own);
 }
 
+/*
+ * Who has made a call wait, or room for one, looks here, after the lock under which he did so. So where nothing waits nothing is to be
+ * done, and the lock is left alone: the loop would hold it when its client, who has the answer by then, takes its CPU, and the
+ * replica would sleep for it.
+ */
 void tr_component_dispatch(struct tr_component *component) {
         struct tr_replica *replica;
         struct tr_target *target;
         struct tr_message *call;
-        while ((call = component_pick(component, &replica, &target))) {
+        /* relaxed: the lock has ordered what is to be seen */
+        while (atomic_load_explicit(&component->waiting, memory_order_relaxed) > 0 &&
+               (call = component_pick(component, &replica, &target))) {
                 deliver(call, replica, target);
                 tr_target_unref(target);
         }
