@@ -114,6 +114,7 @@ static struct tr_failure *daemon_apply(struct tr_daemon *daemon, const struct tr
         tr_process_prepare_server(settings->limits.connections, settings->limits.actors);
         tr_host_set_limits(&daemon->host, settings);
         tr_server_set_limits(daemon->server, &limits);
+        tr_crew_set_grace(daemon->crew, settings->grace_ms * TR_NS_PER_MS);
         failed = daemon_apply_access(daemon, settings) < 0;
         /* also the same file, which whoever rotates logs has renamed */
         failed |= tr_trace_file_set(daemon->host.trace_file, take_trace_fd) < 0;

@@ -555,6 +555,10 @@ int tr_crew_new(struct tr_loop *loop, struct tr_system *system, struct tr_server
         return 0;
 }
 
+void tr_crew_set_grace(struct tr_crew *crew, uint64_t grace_ns) {
+        crew->grace_ns = grace_ns;
+}
+
 static void hand_discard(struct hand *hand) {
         tr_system_clear_timer(hand->system, &hand->timer);
         if (tr_loop_forget(hand->loop, &hand->left))

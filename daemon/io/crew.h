@@ -25,6 +25,8 @@ struct tr_system;
 /* Loop thread. 0 or a negative errno. */
 TR_MUST_CHECK int tr_crew_new(struct tr_loop *loop, struct tr_system *system, struct tr_server *server, uint64_t grace_ns,
                               struct tr_crew **ret_crew);
+/* For a reload: of processes that start from now on. Loop thread. */
+void tr_crew_set_grace(struct tr_crew *crew, uint64_t grace_ns);
 /* Kills who is left. NULL is fine. Loop thread. */
 void tr_crew_free(struct tr_crew *crew);
 
