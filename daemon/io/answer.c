@@ -66,6 +66,8 @@ void tr_connection_deliver_locked(struct tr_connection *connection, bool more) {
                 if (!connection->unsent.listed)
                         tr_unsent_add(connection->server->unsent, &tr_connection_ref(connection)->unsent);
                 return;
+        } else if (tr_output_waiting(output) < LATER_BYTES && tr_gather_takes_locked(&connection->server->gather, connection)) {
+                return;
         } else {
                 state = tr_output_send(output, connection->fd);
         }

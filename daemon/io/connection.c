@@ -86,6 +86,7 @@ int tr_connection_new(struct tr_server *server, int take_fd, struct tr_peer *tak
         connection->piece_bytes = TR_PIECE_BYTES;
         tr_lock_init(&connection->lock);
         tr_list_init(&connection->link);
+        tr_list_init(&connection->gather_link);
         tr_list_init(&connection->unsent.link);
         tr_work_init(&connection->work, on_work);
         tr_input_init(&connection->input, server->limits.frame_bytes);

@@ -51,6 +51,7 @@ struct tr_connection {
         struct tr_list link; /* among the server's */
         unsigned int roles;  /* what the rules in effect grant it */
         char *const *names;  /* the same: patterns, borrowed from them; NULL: every name */
+        struct tr_list gather_link; /* among those that something was written to while a piece is read (gather.h) */
         struct event read_event;
         struct event write_event;
         struct tr_input input;

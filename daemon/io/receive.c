@@ -169,10 +169,13 @@ void tr_connection_on_readable(int fd, short what, void *userdata) {
         struct tr_connection *connection = userdata;
         if (connection->paused)
                 return;
+        struct tr_gather *gather = &connection->server->gather;
+        tr_gather_begin(gather);
         if (connection->retained)
                 receive_piece(connection, connection->input.data, connection->input.bytes, false);
         else
                 receive(connection);
+        tr_gather_end(gather);
         bool closed = false;
         if (wants_attention(connection)) {
                 tr_connection_push(connection);

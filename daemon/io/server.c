@@ -43,6 +43,7 @@ int tr_server_new(const struct tr_server_options *options, struct tr_server **re
         tr_list_init(&server->listeners);
         tr_list_init(&server->connections);
         tr_batch_init(&server->batch);
+        tr_gather_init(&server->gather);
 
         server->piece = malloc(sizeof(*server->piece));
         int r = server->piece ? tr_unsent_new(server->loop, tr_connection_send_unsent, &server->unsent)

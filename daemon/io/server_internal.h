@@ -6,6 +6,7 @@
 #include "daemon/core/failure.h"
 #include "daemon/io/access.h"
 #include "daemon/io/batch.h"
+#include "daemon/io/gather.h"
 #include "daemon/io/input.h"
 #include "daemon/io/loop.h"
 #include "daemon/io/peer.h"
@@ -47,6 +48,7 @@ struct tr_server {
         struct tr_unsent *unsent;
         struct tr_piece *piece;   /* what is being read */
         struct tr_batch batch;    /* what is being handed over of it */
+        struct tr_gather gather;  /* what is written meanwhile */
         struct tr_writer scratch; /* the result that a method writes */
         uint64_t ignored_total;   /* responses and notifications that nobody waits for */
 };
