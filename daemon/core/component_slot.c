@@ -36,7 +36,9 @@ struct tr_staff {
         struct tr_component_slot *slot;
         struct tr_component *component; /* strong, so that the slot is there */
         struct tr_replica *replica;     /* strong, and holds the staff; NULL before it has joined and when it has ended */
-        bool ended;                     /* guarded by the component's lock, as is the replica */
+        bool ended;                     /* guarded by the component's lock, as are the replica and what follows */
+        bool stops;                     /* the component does */
+        enum tr_stop_reason stop_reason;
 };
 
 static const struct tr_asker_ops staff_asker_ops;
@@ -111,18 +113,26 @@ static void slot_set_timer(struct tr_component_slot *slot, uint64_t due_ns) {
 
 /* As a replica: what the component asks of it */
 
+/* Its actor is told when nothing is in hand any more: a call that is on its way to it would find it closed. How long that may take is
+ * for whoever stops the component to say. */
 static void staff_stop(struct tr_replica *replica, enum tr_stop_reason reason) {
+        struct tr_staff *staff = replica->userdata;
+        tr_lock_acquire(&staff->component->lock);
+        staff->stops = true;
+        staff->stop_reason = reason;
+        tr_lock_release(&staff->component->lock);
         tr_replica_retire(replica);
-        struct tr_target *target = tr_replica_target(replica);
-        if (target)
-                target->ops->stop(target, reason, TR_NEVER);
-        tr_target_unref(target);
 }
 
 static void staff_retired(struct tr_replica *replica) {
+        struct tr_staff *staff = replica->userdata;
         struct tr_target *target = tr_replica_target(replica);
+        tr_lock_acquire(&staff->component->lock);
+        bool stops = staff->stops;
+        enum tr_stop_reason reason = stops ? staff->stop_reason : TR_STOP_ASKED;
+        tr_lock_release(&staff->component->lock);
         if (target)
-                target->ops->stop(target, TR_STOP_ASKED, target->system->limits.grace_ns);
+                target->ops->stop(target, reason, stops ? TR_NEVER : target->system->limits.grace_ns);
         tr_target_unref(target);
 }
 

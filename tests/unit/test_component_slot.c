@@ -17,7 +17,7 @@
 static struct fake_system fake;
 static struct fake_asker asker;
 static struct tr_component *component;
-static int settled;
+static _Atomic int settled;
 
 static struct tr_manifest *manifest_read(const char *module, const char *rest) {
         struct tr_manifest_problem problem = { 0 };
@@ -95,7 +95,10 @@ static struct tr_replica *replica_at(uint32_t at) {
         uint32_t count;
         ck_assert_int_eq(tr_component_list_replicas(component, &replicas, &count), 0);
         for (uint32_t i = 0; i < count; i++) {
-                if (replicas[i]->index == at && replicas[i]->state == TR_REPLICA_HOLDING)
+                tr_lock_acquire(&component->lock);
+                bool holds = replicas[i]->state == TR_REPLICA_HOLDING;
+                tr_lock_release(&component->lock);
+                if (replicas[i]->index == at && holds && !found)
                         found = tr_replica_ref(replicas[i]);
                 tr_replica_unref(replicas[i]);
         }
@@ -104,9 +107,14 @@ static struct tr_replica *replica_at(uint32_t at) {
         return found;
 }
 
+static bool has_settled(void *userdata) {
+        return settled > 0;
+}
+
 START_TEST(replicas_are_started_and_answer) {
         declare("mod", "\"replicas\": 3, \"concurrency\": 4");
         run_until_holding(3);
+        fake_system_run_until(&fake, has_settled, NULL); /* a moment after the last one holds its name */
         ck_assert_int_eq(settled, 1);
         for (uint64_t i = 0; i < 300; i++)
                 call(i, "nothing");
@@ -162,10 +170,6 @@ START_TEST(one_that_is_killed_is_replaced_and_its_call_answered) {
         tr_replica_unref(second);
 }
 END_TEST
-
-static bool has_settled(void *userdata) {
-        return settled > 0;
-}
 
 START_TEST(a_start_that_fails_is_tried_again) {
         declare("bad-init", "\"replicas\": 2");
@@ -257,6 +261,7 @@ START_TEST(a_stop_while_they_start) {
         declare("slow-init", "\"replicas\": 2");
         component->target.ops->stop(&component->target, TR_STOP_ASKED, 0);
         fake_system_run_until(&fake, has_ended, NULL);
+        fake_system_run_until(&fake, has_settled, NULL);
         ck_assert_int_eq(settled, 1);
 }
 END_TEST
