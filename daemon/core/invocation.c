@@ -199,8 +199,12 @@ void tr_invocation_resolve(struct tr_message *message, const void *value, size_t
         }
         if (!failure && message->form == TR_FORM_PLAIN) {
                 struct tr_reader reader = tr_reader(value, bytes);
-                if (tr_write_plain(&plain, &reader) != 0)
+                int r = tr_write_plain(&plain, &reader);
+                if (r < 0)
                         failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer");
+                else if (r > 0)
+                        failure = tr_failure_new(TR_CODE_NOT_SENDABLE, "%s: the output has two keys that are the same as text",
+                                                 operation->name);
                 value = plain.data;
                 bytes = plain.len;
         }

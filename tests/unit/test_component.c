@@ -342,6 +342,18 @@ START_TEST(output_is_checked) {
 }
 END_TEST
 
+START_TEST(output_that_has_no_plain_form) {
+        static const uint8_t map[] = { 0x82, 0x01, 0xc0, 0xa1, '1', 0xc0 }; /* {1: nil, "1": nil} */
+        left = serve("left", 1);
+        struct tr_message *message = message_new(1, "get", 1);
+        message->form = TR_FORM_PLAIN;
+        ck_assert_ptr_null(call_with(message, NULL, 0, NULL));
+        begin(left, 0);
+        ck_assert(tr_message_resolve(left->posted[0], map, sizeof(map), false));
+        is_failure(0, 1, TR_CODE_NOT_SENDABLE, TR_RAN_YES);
+}
+END_TEST
+
 START_TEST(exception_is_the_answer) {
         left = serve("left", 1);
         call(1, "get");
@@ -942,6 +954,7 @@ END_TEST
 
 suite_main_with("component", setup, teardown, waits_until_somebody_serves, context_says_what_a_replica_has_to_know,
                 goes_to_who_has_least_in_hand, queue_has_a_bound, refused_before_anything_is_sent, output_is_checked,
+                output_that_has_no_plain_form,
                 exception_is_the_answer, another_answers_when_one_dies, one_that_was_interrupted_is_first, not_begun_is_no_delivery,
                 three_deaths_are_undeliverable, second_answer_settles_nothing, taken_back_while_queued_never_runs,
                 taken_back_before_it_began_leaves_room, settled_by_its_asker_alone_does_not_begin,
