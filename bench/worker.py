@@ -15,8 +15,9 @@ def work(connection):
     unpacker = msgpack.Unpacker()
     while data := connection.recv(1 << 18):
         unpacker.feed(data)
-        answers = [msgpack.packb([1, frame[1], None, frame[3][1]]) for frame in unpacker if frame[0] == 0]
-        connection.sendall(b"".join(answers))
+        for frame in unpacker:
+            if frame[0] == 0:
+                connection.sendall(msgpack.packb([1, frame[1], None, frame[3][1]]))
 
 
 def main():

@@ -77,6 +77,7 @@ struct tr_connection {
         size_t piece_bytes; /* as much is read from it at once */
         bool answered; /* the loop wrote to its output in this round */
         uint32_t refs_ahead; /* references that were taken for requests to come */
+        bool asked;    /* in the piece that is gone through, something became pending */
         bool lone;     /* the last piece was one frame: its peer asks, and waits for the answer (receive.c) */
 
         struct tr_lock lock;

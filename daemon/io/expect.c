@@ -60,6 +60,7 @@ static struct tr_failure *duplicate_failure(uint32_t id) {
 
 struct tr_failure *tr_connection_expect_locked(struct tr_connection *connection, struct tr_message *message) {
         uint32_t max = connection->server->limits.requests;
+        connection->asked = true;
         switch (tr_pending_add(&connection->pending, message, message->ask.deadline.deadline_ns, max)) {
         case 0:
                 return NULL;
@@ -87,6 +88,9 @@ void tr_connection_forget(struct tr_connection *connection, struct tr_message *m
 }
 
 struct tr_failure *tr_connection_check_id(struct tr_connection *connection, uint32_t id) {
+        /* relaxed, and without the lock, under which an answer may be on its way into the socket: only this thread adds any */
+        if (atomic_load_explicit(&connection->pending.count, memory_order_relaxed) == 0)
+                return NULL;
         tr_lock_acquire(&connection->lock);
         bool is_pending = tr_pending_find(&connection->pending, id);
         tr_lock_release(&connection->lock);

@@ -8,6 +8,7 @@
 #include "daemon/io/pending.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "daemon/base/clock.h"
@@ -15,6 +16,15 @@
 #include "daemon/base/random.h"
 
 #define BITS_FIRST 5
+
+/* relaxed: changed under the connection's lock only */
+static uint32_t pending_count(const struct tr_pending *pending) {
+        return atomic_load_explicit(&pending->count, memory_order_relaxed);
+}
+
+static void pending_set_count(struct tr_pending *pending, uint32_t count) {
+        atomic_store_explicit(&pending->count, count, memory_order_relaxed);
+}
 
 int tr_pending_init(struct tr_pending *pending) {
         *pending = (struct tr_pending){ 0 };
@@ -63,7 +73,7 @@ static int pending_grow(struct tr_pending *pending) {
 }
 
 struct tr_message *tr_pending_find(struct tr_pending *pending, uint64_t id) {
-        if (pending->count == 0)
+        if (pending_count(pending) == 0)
                 return NULL;
         struct tr_message *message = *pending_slot(pending, id);
         while (message && message->ask.id != id)
@@ -74,9 +84,9 @@ struct tr_message *tr_pending_find(struct tr_pending *pending, uint64_t id) {
 int tr_pending_add(struct tr_pending *pending, struct tr_message *message, uint64_t deadline_ns, uint32_t max) {
         if (tr_pending_find(pending, message->ask.id))
                 return TR_PENDING_DUPLICATE;
-        if (pending->count >= max)
+        if (pending_count(pending) >= max)
                 return TR_PENDING_FULL;
-        if (pending->bits == 0 || pending->count >= UINT32_C(1) << pending->bits) {
+        if (pending->bits == 0 || pending_count(pending) >= UINT32_C(1) << pending->bits) {
                 int r = pending_grow(pending);
                 if (r)
                         return tr_error_fold(r);
@@ -87,7 +97,7 @@ int tr_pending_add(struct tr_pending *pending, struct tr_message *message, uint6
                         return tr_error_fold(r);
         }
         slot_link(pending_slot(pending, message->ask.id), message);
-        pending->count++;
+        pending_set_count(pending, pending_count(pending) + 1);
         return 0;
 }
 
@@ -99,14 +109,14 @@ bool tr_pending_remove(struct tr_pending *pending, struct tr_message *message) {
                 message->ask.next->ask.pprev = message->ask.pprev;
         message->ask.next = NULL;
         message->ask.pprev = NULL;
-        pending->count--;
+        pending_set_count(pending, pending_count(pending) - 1);
         tr_timers_remove(&pending->deadlines, &message->ask.deadline);
         return true;
 }
 
 struct tr_message *tr_pending_take_all(struct tr_pending *pending) {
         struct tr_message *all = NULL;
-        for (size_t i = 0; pending->count && i < (size_t)1 << pending->bits; i++)
+        for (size_t i = 0; pending_count(pending) && i < (size_t)1 << pending->bits; i++)
                 for (struct tr_message *message; (message = pending->slots[i]);) {
                         tr_pending_remove(pending, message);
                         message->ask.next = all;

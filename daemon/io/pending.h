@@ -2,6 +2,7 @@
 #ifndef TR_IO_PENDING_H
 #define TR_IO_PENDING_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,7 +19,8 @@
 struct tr_pending {
         struct tr_message **slots; /* chains through ask.next and ask.pprev */
         unsigned int bits;         /* 1 << bits slots; no slots yet where it is 0 */
-        uint32_t count;
+        /* Changed under the lock. The loop, which alone adds any, may read it without: where it is 0 it stays so. */
+        _Atomic uint32_t count;
         uint64_t multiplier;        /* random and odd: a peer that chooses its ids cannot choose their slots */
         struct tr_timers deadlines; /* of those that have one: ask.deadline */
 };

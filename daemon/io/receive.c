@@ -92,12 +92,10 @@ static size_t receive_frames(struct tr_connection *connection, const uint8_t *da
         }
 }
 
-/* Whether the peer waits for one answer, and for nothing else. */
-static bool waits_for_one_answer(struct tr_connection *connection) {
-        tr_lock_acquire(&connection->lock);
-        uint32_t pending = connection->pending.count;
-        tr_lock_release(&connection->lock);
-        return pending == 1;
+/* Whether the peer waits for no answer. */
+static bool waits_for_nothing(struct tr_connection *connection) {
+        /* relaxed, and without the lock, under which an answer may be on its way into the socket: only this thread adds any */
+        return atomic_load_explicit(&connection->pending.count, memory_order_relaxed) == 0;
 }
 
 /* Goes by what became of a piece. `full`: there may have been more to read. */
@@ -126,13 +124,16 @@ void tr_connection_on_rested(struct tr_timer *timer) {
 static void receive_piece(struct tr_connection *connection, const uint8_t *data, size_t bytes, bool full) {
         bool all;
         size_t frames;
+        /* Looked at before: the answer to what comes now may be out when it was gone through. */
+        bool waited = bytes > LONE_BYTES || !waits_for_nothing(connection);
         connection->flooding = false;
+        connection->asked = false;
         size_t done = receive_frames(connection, data, bytes, &frames, &all);
         tr_batch_flush(&connection->server->batch);
         if (tr_input_keep(&connection->input, data + done, bytes - done) < 0)
                 tr_connection_doom(connection, "out of memory for what it sends");
         connection->retained = !all && done < bytes;
-        connection->lone = frames == 1 && done == bytes && bytes <= LONE_BYTES && waits_for_one_answer(connection);
+        connection->lone = frames == 1 && done == bytes && !waited && connection->asked;
         connection_pace(connection, full);
 }
 
