@@ -196,11 +196,16 @@ static bool delivery_account(struct tr_delivery *delivery, bool begun) {
         return first;
 }
 
-/* What follows on each: the replica has room, or is done. */
-static void delivery_done(struct tr_component *component, struct tr_replica *replica) {
-        tr_component_dispatch(component);
+/* What follows on each, where the replica was told to retire meanwhile: nobody else looks whether it has anything in hand. */
+static void delivery_left(struct tr_component *component, struct tr_replica *replica) {
         tr_replica_tell_retired(replica);
         tr_component_try_end(component);
+}
+
+/* And the replica has room. */
+static void delivery_done(struct tr_component *component, struct tr_replica *replica) {
+        tr_component_dispatch(component);
+        delivery_left(component, replica);
 }
 
 bool tr_delivery_withdraw(struct tr_message *own) {
@@ -301,6 +306,7 @@ static void deliver(struct tr_message *take_call, struct tr_replica *take_replic
                 tr_invocation_reject(take_call, failure, TR_RAN_NO);
                 tr_failure_unref(failure);
                 tr_message_unref(take_call);
+                delivery_left(component, take_replica);
                 tr_replica_unref(take_replica);
                 return;
         }
@@ -308,6 +314,7 @@ static void deliver(struct tr_message *take_call, struct tr_replica *take_replic
         if (post == TR_POST_OK)
                 return;
         delivery_refused(own->ask.data, target, post);
+        delivery_left(component, take_replica); /* the delivery's reference is there as long as its message */
         tr_message_unref(own);
 }
 

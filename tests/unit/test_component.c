@@ -22,6 +22,8 @@ struct fake_server {
         struct tr_replica *replica;
         enum tr_post answer; /* to a post */
         bool relieved;       /* while it refuses one, there is room again */
+        bool retires;        /* it is told to, while it is posted to */
+        bool stops;          /* its component is, while it is posted to */
         struct tr_message *posted[POSTED_MAX]; /* each a reference */
         size_t count;
         int cancelled;
@@ -43,6 +45,14 @@ static enum tr_post server_post(struct tr_target *target, struct tr_list *messag
                         server->relieved = false;
                         tr_replica_relieved(server->replica);
                         return TR_POST_FULL;
+                }
+                if (server->retires) {
+                        server->retires = false;
+                        tr_replica_retire(server->replica);
+                }
+                if (server->stops) {
+                        server->stops = false;
+                        component->target.ops->stop(&component->target, TR_STOP_ASKED, TR_NEVER);
                 }
                 if (server->answer != TR_POST_OK)
                         return server->answer;
@@ -734,6 +744,43 @@ START_TEST(too_large_for_a_replica) {
 }
 END_TEST
 
+START_TEST(told_to_retire_while_it_refuses) {
+        static const struct {
+                enum tr_post answer;
+                enum tr_code code;
+        } cases[] = { { TR_POST_TOO_LARGE, TR_CODE_TOO_LARGE }, { TR_POST_NO_MEMORY, TR_CODE_NO_MEMORY } };
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                left = serve("left", 4);
+                left->answer = cases[i].answer;
+                left->retires = true;
+                call(i, "get");
+                is_failure(i, i, cases[i].code, TR_RAN_NO);
+                ck_assert_int_eq(left->retired, 1);
+                server_drop(left);
+        }
+        /* What it has no room for goes to the next, and it is done. */
+        left = serve("left", 4);
+        left->answer = TR_POST_FULL;
+        left->retires = true;
+        call(7, "get");
+        ck_assert_int_eq(left->retired, 1);
+        right = serve("right", 1);
+        answer(right, 0, 7);
+        is_answer(2, 7, 7);
+}
+END_TEST
+
+START_TEST(stopped_while_the_last_call_is_refused) {
+        left = serve("left", 4);
+        left->answer = TR_POST_TOO_LARGE;
+        left->stops = true;
+        call(1, "get");
+        is_failure(0, 1, TR_CODE_TOO_LARGE, TR_RAN_NO);
+        ck_assert_int_eq(left->retired, 1);
+        ck_assert(tr_target_has_ended(&component->target));
+}
+END_TEST
+
 /* Errors, traces */
 
 START_TEST(declared_errors) {
@@ -963,7 +1010,7 @@ suite_main_with("component", setup, teardown, waits_until_somebody_serves, conte
                 death_under_addressed_calls, deadline_of_an_addressed_call, names_are_held_once, generated_names_differ,
                 successor_takes_the_name_over, what_waits_for_a_name_goes_to_its_successor,
                 some_serve_some_operations, congestion_passes, congestion_that_has_passed_is_none,
-                too_large_for_a_replica, declared_errors,
+                too_large_for_a_replica, told_to_retire_while_it_refuses, stopped_while_the_last_call_is_refused, declared_errors,
                 chains_are_bounded, each_call_has_a_span, traceparents, an_orderly_stop_serves_what_waits, a_stop_with_nobody_there, a_kill_ends_all,
                 a_kill_is_an_orderly_stop_for_nobody, very_many_end_one_after_another,
                 names_of_components_are_taken, another_manifest);
