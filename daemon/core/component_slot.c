@@ -559,9 +559,18 @@ void tr_component_renew_slots(struct tr_component *component) {
         renew_next(component);
 }
 
+/* NULL: there are no more. Another manifest may move the array. */
+static struct tr_component_slot *slot_at(struct tr_component *component, uint32_t number) {
+        tr_lock_acquire(&component->lock);
+        struct tr_component_slot *slot = number < component->slots_count ? component->slots[number] : NULL;
+        tr_lock_release(&component->lock);
+        return slot;
+}
+
 void tr_component_stop_slots(struct tr_component *component) {
-        for (uint32_t i = 0; i < component->slots_count; i++)
-                slot_clear_timer(component->slots[i]);
+        struct tr_component_slot *slot;
+        for (uint32_t i = 0; (slot = slot_at(component, i)); i++)
+                slot_clear_timer(slot);
         tell_settled(component);
 }
 
