@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections as replicas. The replica and its callee hold each other, until serving_end(), which anybody may come to: the loop, where the
- * connection ends; whoever has the component stop; whoever settles the last call of one that retires. The first does it.
+ * connection ends; whoever has the component stop; whoever settles the last call of one that retires. The first does it. The serving
+ * lives as long as its replica: who is late has a reference to that.
  */
 #include "config.h"
 
@@ -115,11 +116,16 @@ static void on_kill(struct tr_replica *replica) {
         serving_end(serving_of(replica), replica);
 }
 
+static void on_release(struct tr_replica *replica) {
+        tr_target_unref(&serving_of(replica)->callee.target);
+}
+
 static const struct tr_replica_ops replica_ops = {
         .cancel = on_cancel,
         .retired = on_retired,
         .stop = on_stop,
         .kill = on_kill,
+        .release = on_release,
 };
 
 /* What the client answers: loop thread. */
@@ -191,7 +197,13 @@ static struct tr_failure *serving_join(struct serving *serving, struct tr_compon
                 .kind = "connection",
         };
         struct tr_failure *failure = tr_confined_check_serve(connection, component->target.label, &replica);
-        return failure ? failure : tr_replica_join(component, &replica, &serving->callee.target, ret_replica);
+        if (failure)
+                return failure;
+        tr_target_ref(&serving->callee.target); /* the replica's */
+        failure = tr_replica_join(component, &replica, &serving->callee.target, ret_replica);
+        if (failure)
+                tr_target_unref(&serving->callee.target);
+        return failure;
 }
 
 static struct serving *serving_find_locked(struct tr_connection *connection, const char *component, size_t len)
@@ -266,8 +278,13 @@ struct tr_failure *tr_serving_withdraw(struct tr_connection *connection, const c
         tr_lock_release(&connection->lock);
         if (!replica)
                 return tr_failure_new(TR_CODE_NOT_FOUND, "this connection does not serve %.*s", (int)len, component);
-        *ret_target = tr_target_ref(replica->target);
-        tr_replica_retire(replica);
+        *ret_target = tr_target_ref(&serving_of(replica)->callee.target);
+        struct tr_target *target = tr_replica_target(replica);
+        if (target)
+                tr_replica_retire(replica);
+        else /* it is gone already, and its connection is not yet: a process that has ended */
+                serving_end(serving_of(replica), replica);
+        tr_target_unref(target);
         tr_replica_unref(replica);
         return NULL;
 }

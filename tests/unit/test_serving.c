@@ -168,6 +168,26 @@ START_TEST(who_withdraws_gives_its_name_up_and_answers_what_it_holds) {
 }
 END_TEST
 
+/* As one is whose process is seen to have ended before what it said last is read. */
+START_TEST(withdraws_when_it_is_gone_already) {
+        begin();
+        serve(&worker, "shop", "{'instance':'till'}");
+        struct tr_component *component = tr_component_find(fixture.system, "shop", 4);
+        struct tr_replica **replicas;
+        uint32_t count;
+        ck_assert_int_eq(tr_component_list_replicas(component, &replicas, &count), 0);
+        ck_assert_uint_eq(count, 1);
+        tr_replica_died(replicas[0]);
+        tr_replica_unref(replicas[0]);
+        free(replicas);
+        tr_component_unref(component);
+        io_client_say(&worker, "[0,1,'withdraw',['shop']]");
+        io_client_expect(&worker, "[1,1,nil,nil]");
+        serve(&worker, "shop", "{'instance':'till'}");
+        end();
+}
+END_TEST
+
 START_TEST(errors_that_are_declared_are_refusals) {
         begin();
         static const struct {
@@ -590,7 +610,7 @@ END_TEST
 
 suite_main("serving", a_call_goes_to_who_serves_and_its_answer_back, what_waits_for_a_replica_comes_behind_the_answer_of_serve,
            one_connection_serves_several_and_listens, one_replica_per_component_and_connection,
-           who_withdraws_gives_its_name_up_and_answers_what_it_holds, errors_that_are_declared_are_refusals,
+           who_withdraws_gives_its_name_up_and_answers_what_it_holds, withdraws_when_it_is_gone_already, errors_that_are_declared_are_refusals,
            a_call_that_nobody_waits_for_is_told, who_serves_and_goes_hands_its_calls_on,
            what_is_addressed_to_who_goes_ends_at_once, an_outcome_may_be_a_notification,
            values_go_out_as_the_connection_takes_them, deadlines_are_the_calls_own, who_has_no_room_is_given_more_when_it_has,
