@@ -192,6 +192,10 @@ static void seat_start(struct seat *seat);
 /* It serves: from now on it is the one in its seat, and the one before has retired. */
 static void on_serves(void *userdata, struct tr_replica *replica) {
         struct hand *hand = userdata;
+        if (!hand->child) { /* it has ended, and this is the last that it said: its seat is another's, or there is none */
+                tr_replica_retire(replica);
+                return;
+        }
         struct seat *seat = hand->seat;
         struct tr_message *watch = tr_message_new(TR_MESSAGE_DONE, "", 0, NULL, 0, 0);
         struct tr_target *target = tr_replica_target(replica);

@@ -35,6 +35,9 @@ def request(method, *params):
 print("begins", flush=True)
 if sys.argv[1] == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if sys.argv[1] == "hasty":
+    connection.sendall(msgpack.packb([0, 1, "serve", ["work"]]) + msgpack.packb([0, 2, "withdraw", ["work"]]))
+    os._exit(0)
 if sys.argv[1] != "mute":
     others = [request("list"), request("spawn", "x", []), request("serve", "other"), request("serve", "work", {"instance": "mine"}),
               request("ping")]
@@ -119,6 +122,13 @@ class Processes(unittest.TestCase):
         self.assertNotEqual(before[0], after[0])
         self.assertNotEqual(before[1], after[1])
         self.assertIn("process 0 exited with status 3; it is replaced in", self.daemon.log())
+
+    def test_what_one_said_that_has_ended_harms_nobody(self):
+        """Its end may be seen before what it said, or after."""
+        self.start("hasty", replicas=16)
+        while self.daemon.log().count("exited with status 0; it is replaced") < 64:
+            self.client.request("ping")
+        self.assertEqual(self.client.request("ping"), "pong")
 
     def wait_until_in_hand(self, count):
         while sum(row.get("in_hand", 0) for row in self.client.request("list", {"kind": "component"})) != count:
