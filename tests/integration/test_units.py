@@ -116,6 +116,9 @@ class Units(unittest.TestCase):
             text = (BUILD / "systemd" / unit if unit.endswith("service") else SOURCE / "systemd" / unit).read_text()
             text = re.sub(r"^(Exec\w+)=\S+", rf"\1={BUILD}/trouped", text, flags=re.MULTILINE)
             (self.folder / unit).write_text(text)
+        sample = (SOURCE / "systemd/examples/troupe-worker@.service").read_text()
+        (self.folder / "troupe-worker@left.service").write_text(
+            sample.replace("/usr/local/lib/troupe/worker.py", f"{BUILD}/trouped"))
         done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, self.folder.iterdir())],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
