@@ -105,10 +105,12 @@ static void slot_set_timer(struct tr_component_slot *slot, uint64_t due_ns) {
         struct tr_component *component = slot->component;
         slot_clear_timer(slot);
         tr_component_ref(component);
-        if (tr_system_set_timer(component->target.system, &slot->timer, due_ns) == 0)
+        int r = tr_system_set_timer(component->target.system, &slot->timer, due_ns);
+        if (r == 0)
                 return;
-        tr_component_unref(component);
-        tr_log(TR_LOG_ERROR, "component %s: out of memory for the timer of a replica", component->target.label);
+        tr_component_unref(component); /* somebody else set it meanwhile, with a reference of his; or it is not set */
+        if (r < 0)
+                tr_log(TR_LOG_ERROR, "component %s: out of memory for the timer of a replica", component->target.label);
 }
 
 /* As a replica: what the component asks of it */
