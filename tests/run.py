@@ -14,10 +14,19 @@ import faulthandler
 import importlib.util
 import os
 import pathlib
+import signal
 import sys
 import unittest
 
 CASE_SECONDS = 300
+
+
+def heed_interrupts():
+    """A shell that starts something in the background has it ignore interrupts, and so do all that it starts; the tests send some."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
 
 
 class Result(unittest.TextTestResult):
@@ -45,6 +54,7 @@ class Result(unittest.TextTestResult):
 
 
 def main():
+    heed_interrupts()
     file = pathlib.Path(sys.argv[1]).resolve()
     if importlib.util.find_spec("msgpack") is None:
         print(f"skipped: {file.name}: this Python has no msgpack\n0 passed, 0 failed, 1 skipped")
