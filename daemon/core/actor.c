@@ -275,6 +275,8 @@ static bool actor_sees_more(struct tr_actor *actor) {
 
 static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
         struct tr_answer *answer;
+        if (!tr_list_is_empty(answers) && actor->started && !atomic_load(&actor->stop_asked))
+                actor_enter_state(actor, TR_ACTOR_RUNNING);
         tr_list_for_each(answer, answers, link) {
                 tr_list_unlink(&answer->link);
                 if (actor_is_doomed(actor))
@@ -497,9 +499,15 @@ static enum tr_actor_state actor_resting_state(struct tr_actor *actor) {
         return actor->in_progress > 0 ? TR_ACTOR_WAITING : TR_ACTOR_IDLE;
 }
 
+/* Whether the turn has nothing to do but to put away what is finished: whoever has an answer finds the actor at rest meanwhile. What
+ * comes in this moment is noticed where it is run. */
+static bool actor_only_tidies(const struct tr_actor *actor) {
+        return actor->finished && !actor->taken && actor->next_timer_ns == TR_NEVER && tr_mailbox_seems_empty(&actor->mailbox);
+}
+
 void tr_actor_turn(struct tr_actor *actor) {
         tr_standstill_leave(actor);
-        if (actor->started && !atomic_load(&actor->stop_asked))
+        if (actor->started && !atomic_load(&actor->stop_asked) && !actor_only_tidies(actor))
                 actor_enter_state(actor, TR_ACTOR_RUNNING);
         /* relaxed: who watches for slow handlers only compares it with what it saw before */
         atomic_fetch_add_explicit(&actor->turns_total, 1, memory_order_relaxed);

@@ -125,6 +125,12 @@ TR_MUST_CHECK struct tr_message *tr_mailbox_reject_all(struct tr_mailbox *mailbo
 /* Any thread. Writes the name of the handler that began last and has not ended; false where none is. */
 bool tr_mailbox_current_handler(struct tr_mailbox *mailbox, char *ret_name, size_t size);
 bool tr_mailbox_is_closed(struct tr_mailbox *mailbox);
+/* The receiver only. Whether nothing seems to be there for it: a hint, without the lock. */
+static inline bool tr_mailbox_seems_empty(const struct tr_mailbox *mailbox) {
+        return !atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) &&
+               !atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed) &&
+               !atomic_load_explicit(&mailbox->attention, memory_order_relaxed);
+}
 /* Any thread. Whether there are answers for the receiver, or its attention is asked for. */
 bool tr_mailbox_has_come(struct tr_mailbox *mailbox);
 

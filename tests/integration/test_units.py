@@ -75,8 +75,8 @@ systemctl kill -s HUP trouped.service
 # the log has its fields
 troupe --system stop --kill counter
 ! troupe --system done counter
-journalctl --sync
-journalctl TROUPE_ACTOR='the counter' -o cat --no-pager | grep -q '^killed$'
+# the log has a thread of its own, which may write this a moment after the answer
+until journalctl --sync; journalctl TROUPE_ACTOR='the counter' -o cat --no-pager | grep -q '^killed$'; do :; done
 journalctl -u trouped.service -o json --no-pager | grep -q '"MESSAGE":"ready"'
 journalctl -u trouped.service -o cat --no-pager | grep -q '^reloaded$'
 journalctl -u trouped.service -o cat --no-pager | grep -q 'wrong.json:1: /colour: is an unknown key'
