@@ -91,8 +91,8 @@ static void tear_down(void) {
         supervisor = NULL;
         pools = NULL;
         components = NULL;
-        ck_assert_uint_eq(tr_system_free(system_), 0);
         tr_drain_free(drain);
+        ck_assert_uint_eq(tr_system_free(system_), 0);
         tr_loop_free(loop);
         ck_assert_int_eq(atomic_load(&shared.opened), atomic_load(&shared.freed));
 }
