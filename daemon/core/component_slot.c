@@ -12,21 +12,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/base/random.h"
 #include "daemon/core/actor.h"
 #include "daemon/core/replica.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
 
-/* As a pool's workers have them. */
-#define BACKOFF_MIN_NS (200 * TR_NS_PER_MS)
-#define BACKOFF_MAX_NS (10 * TR_NS_PER_S)
-#define BACKOFF_RESET_NS (10 * TR_NS_PER_S)
 #define INIT_NS (10 * TR_NS_PER_S)
 
 /* One start of one slot. */
@@ -257,7 +252,7 @@ static void staff_ended(struct tr_staff *staff, struct tr_failure *failure);
 static void tell_settled(struct tr_component *component);
 
 static void slot_try_later(struct tr_component_slot *slot) {
-        uint64_t due_ns = tr_clock_deadline_ns(BACKOFF_MAX_NS);
+        uint64_t due_ns = tr_clock_deadline_ns(TR_RETRY_MAX_NS);
         tr_lock_acquire(&slot->component->lock);
         slot->due_ns = due_ns;
         slot->settled = true;
@@ -386,30 +381,6 @@ static void log_end(const struct tr_component_slot *slot, const struct tr_failur
                failure ? failure->message : "it stopped", pause_ns / TR_NS_PER_MS);
 }
 
-static void tell_given_up(const struct tr_component_slot *slot, const struct tr_failure *failure) {
-        struct tr_target *target = &slot->component->target;
-        char name[16];
-        snprintf(name, sizeof(name), "%" PRIu32, slot->number);
-        tr_log(TR_LOG_ERROR, "component %s: replica %s failed %d times within a minute and is tried once a minute", target->label,
-               name, TR_BACKOFF_FAILURES);
-        tr_system_tell(target->system, &(struct tr_news){
-                                               .event = TR_EVENT_SLOT_GIVEN_UP,
-                                               .target = target,
-                                               .failure = failure,
-                                               .slot = name,
-                                       });
-}
-
-/* The pause until the slot is filled again. Under the component's lock. */
-static uint64_t slot_pause_ns(struct tr_component_slot *slot, const struct tr_failure *failure) {
-        uint32_t random = 0;
-        /* without randomness the jitter is the same for all, which is no reason not to start them */
-        (void)!tr_random_bytes(&random, sizeof(random));
-        uint64_t now_ns = tr_clock_ns();
-        return failure ? tr_backoff_failed(&slot->backoff, slot->began_ns, now_ns, random)
-                       : tr_backoff_ended(&slot->backoff, slot->began_ns, now_ns, random);
-}
-
 /* Its actor has ended, or could not be made. The failure is borrowed; NULL: it stopped orderly. */
 static void staff_ended(struct tr_staff *staff, struct tr_failure *failure) {
         struct tr_component_slot *slot = staff->slot;
@@ -436,7 +407,7 @@ static void staff_ended(struct tr_staff *staff, struct tr_failure *failure) {
         }
         if (comes_back) {
                 bool was_given_up = slot->backoff.slowed;
-                pause_ns = slot_pause_ns(slot, failure);
+                pause_ns = tr_retry_pause_ns(&slot->backoff, slot->began_ns, failure);
                 given_up = slot->backoff.slowed && !was_given_up;
                 slot->due_ns = tr_clock_deadline_ns(pause_ns);
         }
@@ -451,7 +422,7 @@ static void staff_ended(struct tr_staff *staff, struct tr_failure *failure) {
         if (comes_back) {
                 log_end(slot, failure, pause_ns);
                 if (given_up)
-                        tell_given_up(slot, failure);
+                        tr_retry_tell_given_up(&component->target, "replica", slot->number, failure);
                 slot_set_timer(slot, due_ns);
         }
         tell_settled(component);
@@ -507,7 +478,7 @@ static struct tr_component_slot *slot_new(struct tr_component *component, uint32
         slot->component = component;
         slot->number = number;
         slot->timer.fire = on_slot_timer;
-        tr_backoff_init(&slot->backoff, BACKOFF_MIN_NS, BACKOFF_MAX_NS, BACKOFF_RESET_NS);
+        tr_backoff_init(&slot->backoff, TR_RETRY_MIN_NS, TR_RETRY_MAX_NS, TR_RETRY_RESET_NS);
         return slot;
 }
 

@@ -17,13 +17,11 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/cpu.h"
 #include "daemon/core/actor.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
 
 #define QUEUE_BYTES_DEFAULT (UINT64_C(64) << 20)
-#define BACKOFF_MIN_NS (200 * TR_NS_PER_MS)
-#define BACKOFF_MAX_NS (10 * TR_NS_PER_S)
-#define BACKOFF_RESET_NS (10 * TR_NS_PER_S)
 
 static const char *const routing_texts[] = {
         [TR_ROUTING_ROUND_ROBIN] = "round-robin",
@@ -46,11 +44,11 @@ bool tr_routing_parse(const char *text, size_t len, enum tr_routing *ret_routing
 }
 
 static uint64_t backoff_min_ns(const struct tr_pool_options *options) {
-        return options->backoff_min_ns ? options->backoff_min_ns : BACKOFF_MIN_NS;
+        return options->backoff_min_ns ? options->backoff_min_ns : TR_RETRY_MIN_NS;
 }
 
 static uint64_t backoff_max_ns(const struct tr_pool_options *options) {
-        return options->backoff_max_ns ? options->backoff_max_ns : BACKOFF_MAX_NS;
+        return options->backoff_max_ns ? options->backoff_max_ns : TR_RETRY_MAX_NS;
 }
 
 bool tr_pool_backoff_is_valid(const struct tr_pool_options *options) {
@@ -122,7 +120,7 @@ static struct tr_pool *pool_new(struct tr_system *system, const struct tr_pool_o
         for (uint32_t i = 0; i < workers; i++) {
                 tr_slot_init(&pool->slots[i], pool, i + 1);
                 tr_backoff_init(&pool->slots[i].backoff, backoff_min_ns(options), backoff_max_ns(options),
-                                options->backoff_reset_ns ? options->backoff_reset_ns : BACKOFF_RESET_NS);
+                                options->backoff_reset_ns ? options->backoff_reset_ns : TR_RETRY_RESET_NS);
         }
         if (pool_reserve_timers(pool) < 0) {
                 tr_target_unref(&pool->target);

@@ -11,9 +11,9 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/base/random.h"
 #include "daemon/core/actor.h"
 #include "daemon/core/pool.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
 
@@ -244,16 +244,6 @@ static void slot_tell_given_up(const struct tr_slot *slot, const struct tr_failu
                                        });
 }
 
-/* The pause until the slot is filled again. Under the pool's lock. */
-static uint64_t slot_pause_ns(struct tr_slot *slot, const struct tr_failure *failure) {
-        uint32_t random = 0;
-        /* without randomness the jitter is the same for all, which is no reason not to start them */
-        (void)!tr_random_bytes(&random, sizeof(random));
-        uint64_t now_ns = tr_clock_ns();
-        return failure ? tr_backoff_failed(&slot->backoff, slot->began_ns, now_ns, random)
-                       : tr_backoff_ended(&slot->backoff, slot->began_ns, now_ns, random);
-}
-
 /* Whether the pool is done for, because no first start went well. */
 static bool pool_count_first_failure_locked(struct tr_pool *pool, struct tr_slot *slot, struct tr_failure *failure)
         TR_REQUIRES(pool->lock) {
@@ -290,7 +280,7 @@ static bool slot_down(struct tr_slot *slot, uint32_t incarnation, struct tr_fail
         bool comes_back = !pool->stopping || (!pool->workers_stopped && pool->queue_count > 0);
         if (comes_back) {
                 was_given_up = slot->backoff.slowed;
-                pause_ns = renewed ? 0 : slot_pause_ns(slot, failure);
+                pause_ns = renewed ? 0 : tr_retry_pause_ns(&slot->backoff, slot->began_ns, failure);
                 given_up = slot->backoff.slowed && !was_given_up;
                 slot->due_ns = tr_clock_deadline_ns(pause_ns);
         }

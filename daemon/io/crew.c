@@ -26,18 +26,14 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/lock.h"
 #include "daemon/base/log.h"
-#include "daemon/base/random.h"
-#include "daemon/core/backoff.h"
 #include "daemon/core/component.h"
 #include "daemon/core/replica.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/system.h"
 #include "daemon/io/child.h"
 #include "daemon/io/loop.h"
 #include "daemon/io/server.h"
 
-#define BACKOFF_MIN_NS (200 * TR_NS_PER_MS)
-#define BACKOFF_MAX_NS (10 * TR_NS_PER_S)
-#define BACKOFF_RESET_NS (10 * TR_NS_PER_S)
 #define SERVE_NS (10 * TR_NS_PER_S)
 /* How long one may take to end that has closed its socket, before it is told to: most close it by ending. */
 #define CLOSED_NS (1 * TR_NS_PER_S)
@@ -247,30 +243,6 @@ static void seat_pause(struct seat *seat, uint64_t pause_ns) {
                 tr_log(TR_LOG_ERROR, "component %s: out of memory for the timer of a process", seat->unit->component->target.label);
 }
 
-static uint64_t seat_pause_ns(struct seat *seat, bool failed) {
-        uint32_t random = 0;
-        (void)!tr_random_bytes(&random, sizeof(random)); /* without it the jitter is the same for all */
-        uint64_t now_ns = tr_clock_ns();
-        return failed ? tr_backoff_failed(&seat->backoff, seat->began_ns, now_ns, random)
-                      : tr_backoff_ended(&seat->backoff, seat->began_ns, now_ns, random);
-}
-
-static void tell_given_up(const struct seat *seat, const char *how) {
-        struct tr_target *target = &seat->unit->component->target;
-        struct tr_failure *failure = tr_failure_new(TR_CODE_FAULT, "%s", how);
-        char name[16];
-        snprintf(name, sizeof(name), "%" PRIu32, seat->number);
-        tr_log(TR_LOG_ERROR, "component %s: process %s failed %d times within a minute and is tried once a minute", target->label,
-               name, TR_BACKOFF_FAILURES);
-        tr_system_tell(target->system, &(struct tr_news){
-                                               .event = TR_EVENT_SLOT_GIVEN_UP,
-                                               .target = target,
-                                               .failure = failure,
-                                               .slot = name,
-                                       });
-        tr_failure_unref(failure);
-}
-
 /* Nobody is in the seat any more, or could be brought there: after a pause, another one. */
 static void seat_again(struct seat *seat, bool failed, const char *how) {
         struct tr_component *component = seat->unit->component;
@@ -280,11 +252,14 @@ static void seat_again(struct seat *seat, bool failed, const char *how) {
         if (!wanted)
                 return;
         bool was_given_up = seat->backoff.slowed;
-        uint64_t pause_ns = seat_pause_ns(seat, failed);
+        uint64_t pause_ns = tr_retry_pause_ns(&seat->backoff, seat->began_ns, failed);
         tr_log(failed ? TR_LOG_WARNING : TR_LOG_INFO, "component %s: process %" PRIu32 " %s; it is replaced in %" PRIu64 " ms",
                component->target.label, seat->number, how, pause_ns / TR_NS_PER_MS);
-        if (seat->backoff.slowed && !was_given_up)
-                tell_given_up(seat, how);
+        if (seat->backoff.slowed && !was_given_up) {
+                struct tr_failure *failure = tr_failure_new(TR_CODE_FAULT, "%s", how);
+                tr_retry_tell_given_up(&component->target, "process", seat->number, failure);
+                tr_failure_unref(failure);
+        }
         seat_pause(seat, pause_ns);
 }
 
@@ -464,7 +439,7 @@ static void unit_grow(struct unit *unit, uint32_t count) {
                 seat->unit = unit;
                 seat->number = unit->seats_count;
                 seat->pause.fire = on_pause;
-                tr_backoff_init(&seat->backoff, BACKOFF_MIN_NS, BACKOFF_MAX_NS, BACKOFF_RESET_NS);
+                tr_backoff_init(&seat->backoff, TR_RETRY_MIN_NS, TR_RETRY_MAX_NS, TR_RETRY_RESET_NS);
         }
 }
 
