@@ -11,9 +11,16 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
 BUILD = pathlib.Path(os.environ["TROUPE_BUILD"])
-SANITIZED = "#define TR_SANITIZED 1" in (BUILD / "config.h").read_text()
+CONFIG = (BUILD / "config.h").read_text()
+SANITIZED = "#define TR_SANITIZED 1" in CONFIG
+LIBSYSTEMD = "#define HAVE_LIBSYSTEMD 1" in CONFIG
 # Runs a real systemd in namespaces of its own; where there is none, whoever tests the service by hand has to.
 PRIVATE_SYSTEMD = SOURCE.parent / "shared" / "tools" / "private-systemd"
+# Without libsystemd a line of the log has no fields, and says itself of whom it is.
+OF_WHOM_IT_IS = {
+    True: "journalctl TROUPE_ACTOR='the counter' -o cat --no-pager | grep -q '^killed$'\n",
+    False: "journalctl -u trouped.service -o cat --no-pager | grep -q '^the counter.*: killed$'\n",
+}
 NOT_TO_BE_HAD = 77
 SECONDS = 240
 
@@ -76,7 +83,7 @@ systemctl kill -s HUP trouped.service
 troupe --system stop --kill counter
 ! troupe --system done counter
 # the log has a thread of its own, which may write this a moment after the answer
-until journalctl --sync; journalctl TROUPE_ACTOR='the counter' -o cat --no-pager | grep -q '^killed$'; do :; done
+until journalctl --sync; . /out/killed-is-in-the-journal; do :; done
 journalctl -u trouped.service -o json --no-pager | grep -q '"MESSAGE":"ready"'
 journalctl -u trouped.service -o cat --no-pager | grep -q '^reloaded$'
 journalctl -u trouped.service -o cat --no-pager | grep -q 'wrong.json:1: /colour: is an unknown key'
@@ -141,6 +148,7 @@ class Units(unittest.TestCase):
         prefix = re.search(r"^prefix = (.+)$", (BUILD / "Makefile").read_text(), re.MULTILINE)[1]
         make("install", f"DESTDIR={self.folder / 'root'}")
         (self.folder / "prefix").write_text(prefix)
+        (self.folder / "killed-is-in-the-journal").write_text(OF_WHOM_IT_IS[LIBSYSTEMD])
         shutil.copy(SOURCE / "examples/counter.lua", self.folder)
         inside = self.folder / "inside"
         inside.write_text(INSIDE)
