@@ -377,6 +377,7 @@ void tr_actor_end(struct tr_actor *actor, struct tr_failure *take_failure) {
                 take_unbegun(&in_hand, &left);
         }
         tr_actor_clear_stop(actor);
+        tr_standstill_leave(actor); /* a kill, in the turn that joined it */
         atomic_store(&actor->state, TR_ACTOR_ENDED);
         atomic_store_explicit(&actor->target.gone, true, memory_order_relaxed);
         /* Before anybody is answered: who hears of the end may start another one under the name at once. */

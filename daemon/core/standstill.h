@@ -43,7 +43,7 @@ void tr_standstill_deinit(struct tr_standstill *standstill);
 
 /* Its own thread, at the end of a turn of an orderly stop that waits for something: whether that can never come, so that it is to end. */
 bool tr_standstill_reached(struct tr_actor *actor);
-/* Its own thread, before anything in it can change. */
+/* Its own thread, before anything in it can change, and when it ends. Nothing where it is not listed. */
 void tr_standstill_leave(struct tr_actor *actor);
 
 #endif

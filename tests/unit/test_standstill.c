@@ -182,5 +182,30 @@ START_TEST(close_runs) {
 }
 END_TEST
 
+static const struct tr_behaviour *behaviour;
+
+/* Is killed just as it joins those that wait for others. */
+static bool awaits_and_is_killed(void *self, struct tr_awaited *awaited) {
+        tr_actor_kill(&tr_actor_current()->target);
+        return behaviour->awaits(self, awaited);
+}
+
+/* One that is killed in the turn in which it joins the list does not stay there. */
+START_TEST(a_kill_as_it_joins) {
+        lua_fixture_init(&fixture, 0);
+        behaviour = fixture.system->behaviour;
+        struct tr_behaviour killed = *behaviour;
+        killed.awaits = awaits_and_is_killed;
+        fixture.system->behaviour = &killed;
+        lua_expect(&fixture, actors,
+                   "local a, b = troupe.spawn(W), troupe.spawn(W) local p = troupe.ask(a.end_of, b)\n"
+                   "troupe.stop(a) return { outcome(p), outcome(troupe.done(a)) }",
+                   "[\"killed/maybe\",\"killed/maybe\"]");
+        ck_assert(tr_list_is_empty(&fixture.system->standstill.standing));
+        fixture.system->behaviour = behaviour;
+        lua_fixture_deinit(&fixture);
+}
+END_TEST
+
 suite_main("standstill", one_that_waits_for_itself, rings, a_close_handler_goes_before,
-           only_what_handlers_wait_for_counts, close_runs);
+           only_what_handlers_wait_for_counts, close_runs, a_kill_as_it_joins);
