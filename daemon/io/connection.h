@@ -79,6 +79,7 @@ struct tr_connection {
         uint32_t refs_ahead; /* references that were taken for requests to come */
         bool asked;    /* in the piece that is gone through, something became pending */
         bool lone;     /* the last piece was one frame: its peer asks, and waits for the answer (receive.c) */
+        uint32_t waits_to_skip, waits_skipped; /* the loop does not stay awake for that many lone requests, and for so many it did not */
 
         struct tr_lock lock;
         int fd TR_GUARDED_BY(lock);     /* -1: closed. The loop thread may read it without the lock */
