@@ -21,6 +21,7 @@
 struct tr_actor;
 struct tr_behaviour;
 struct tr_message;
+struct tr_store;
 
 /*
  * The actor system: everything that actors of one daemon share. It knows no socket and no Lua: whoever makes it gives it a
@@ -131,6 +132,10 @@ struct tr_system {
 
         struct tr_components components;
         struct tr_spans spans;
+
+        /* Both are set by whoever makes the system, before anything is declared in it, and outlive all of that. */
+        struct tr_store *store; /* NULL: there is none */
+        const char *store_why;  /* why not: a sentence's end; or NULL */
 
         struct tr_lock lock; /* guards what follows; nothing else is acquired under it */
         pthread_cond_t no_threads;
