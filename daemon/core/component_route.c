@@ -15,9 +15,14 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/component.h"
+#include "daemon/core/context.h"
 #include "daemon/core/invocation.h"
 #include "daemon/core/replica.h"
+#include "daemon/core/stock.h"
 #include "daemon/core/system.h"
+
+/* What most contexts are shorter than. */
+#define CONTEXT_BYTES 320
 
 /* Which replica, and which call */
 
@@ -91,49 +96,28 @@ static struct tr_message *component_pick(struct tr_component *component, struct 
 
 /* Delivering */
 
-static void write_context(const struct tr_invocation *invocation, const struct tr_replica *replica, uint32_t attempt,
-                          struct tr_writer *writer) {
-        char trace[TR_TRACEPARENT_LEN + 1];
-        bool has_deadline = invocation->deadline_ns != TR_NEVER;
-        uint64_t now_ns = has_deadline ? tr_clock_ns() : 0;
-        uint64_t left_ms = has_deadline && invocation->deadline_ns > now_ns ? (invocation->deadline_ns - now_ns) / TR_NS_PER_MS : 0;
-        tr_traceparent_write(&invocation->span, trace);
-        tr_write_map(writer, 5 + has_deadline + (invocation->id != NULL));
-        tr_write_text(writer, "component");
-        tr_write_text(writer, invocation->component->target.label);
-        tr_write_text(writer, "instance");
-        tr_write_text(writer, replica->instance);
-        if (invocation->id) {
-                tr_write_text(writer, "id");
-                tr_write_string(writer, invocation->id, strlen(invocation->id));
-        }
-        if (has_deadline) {
-                tr_write_text(writer, "timeout");
-                tr_write_uint(writer, left_ms > 0 ? left_ms : 1);
-        }
-        tr_write_text(writer, "trace");
-        tr_write_str(writer, trace, TR_TRACEPARENT_LEN);
-        tr_write_text(writer, "attempt");
-        tr_write_uint(writer, attempt);
-        tr_write_text(writer, "caller");
-        tr_write_map(writer, 3);
-        tr_write_text(writer, "uid");
-        tr_write_uint(writer, invocation->uid);
-        tr_write_text(writer, "gid");
-        tr_write_uint(writer, invocation->gid);
-        tr_write_text(writer, "pid");
-        tr_write_int(writer, invocation->pid);
-}
-
-/* The message that goes to the replica: [input, context]. NULL where memory is short. */
-static struct tr_message *delivery_message(struct tr_message *call, struct tr_replica *replica, uint32_t attempt) {
+/* The message that goes to a connection: [input, context]. NULL where memory is short. */
+static struct tr_message *message_with_context(const struct tr_message *call, const struct tr_replica *replica, uint32_t attempt) {
         struct tr_writer args = TR_WRITER_INIT;
+        struct tr_call_context context;
         struct tr_message *own = NULL;
+        tr_call_context_of(call->invocation, replica, attempt, &context);
+        tr_writer_reserve(&args, call->args_bytes + CONTEXT_BYTES); /* mostly all of it, at once */
         tr_write_raw(&args, tr_message_args(call), call->args_bytes);
-        write_context(call->invocation, replica, attempt, &args);
+        tr_call_context_write(&context, &args);
         if (!tr_writer_error(&args))
                 own = tr_message_new(TR_MESSAGE_HANDLER, tr_message_handler(call), call->handler_len, args.data, args.len, 2);
         tr_writer_deinit(&args);
+        return own;
+}
+
+/* The message that goes to the replica. An actor gets the input, and asks for the context itself. NULL where memory is short. */
+static struct tr_message *delivery_message(struct tr_message *call, const struct tr_replica *replica, const struct tr_target *target,
+                                           uint32_t attempt) {
+        struct tr_message *own = target->ops->kind == TR_TARGET_REPLICA
+                                         ? tr_message_new(TR_MESSAGE_HANDLER, tr_message_handler(call), call->handler_len,
+                                                          tr_message_args(call), call->args_bytes, 1)
+                                         : message_with_context(call, replica, attempt);
         if (!own)
                 return NULL;
         own->form = TR_FORM_TYPED;
@@ -146,15 +130,19 @@ static struct tr_message *delivery_message(struct tr_message *call, struct tr_re
 
 /* Makes it what the replica has in hand. Takes the call's reference and the replica's; answers the message, or NULL, and nothing was
  * taken. */
-static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_replica *take_replica) {
+static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_replica *take_replica,
+                                       const struct tr_target *target) {
         struct tr_invocation *invocation = take_call->invocation;
         struct tr_component *component = invocation->component;
-        struct tr_delivery *delivery = calloc(1, sizeof(*delivery));
-        struct tr_message *own = delivery ? delivery_message(take_call, take_replica, invocation->deliveries + 1) : NULL;
+        struct tr_delivery *delivery = tr_stock_alloc(sizeof(*delivery));
+        uint32_t attempt = invocation->deliveries + 1;
+        struct tr_message *own = delivery ? delivery_message(take_call, take_replica, target, attempt) : NULL;
         if (!own) {
-                free(delivery);
+                tr_stock_free(delivery, sizeof(*delivery));
                 return NULL;
         }
+        *delivery = (struct tr_delivery){ .attempt = attempt };
+        tr_list_init(&delivery->link);
         own->asker = &tr_component_ref(component)->asker;
         own->ask.data = delivery;
         delivery->message = take_call;
@@ -297,7 +285,7 @@ static void delivery_refused(struct tr_delivery *delivery, const struct tr_targe
 
 static void deliver(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_target *target) {
         struct tr_component *component = take_replica->component;
-        struct tr_message *own = delivery_new(take_call, take_replica);
+        struct tr_message *own = delivery_new(take_call, take_replica, target);
         if (!own) {
                 struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a call");
                 tr_lock_acquire(&component->lock);
@@ -391,7 +379,7 @@ static void component_on_forget(struct tr_asker *asker, struct tr_message *own) 
                 delivery_done(component_of(asker), delivery->replica);
         tr_message_unref(delivery->message);
         tr_replica_unref(delivery->replica);
-        free(delivery);
+        tr_stock_free(delivery, sizeof(*delivery));
 }
 
 static void component_on_ref(struct tr_asker *asker) {

@@ -65,6 +65,7 @@ struct tr_delivery {
         struct tr_message *own;     /* the delivery's message; borrowed: it owns this */
         struct tr_replica *replica; /* strong */
         uint64_t sent_ns;
+        uint32_t attempt;           /* of the call: 1 for the first */
         uint32_t reliefs;           /* the replica's, when it was sent */
         bool over;                  /* it was accounted for; guarded by the component's lock */
 };

@@ -3,8 +3,8 @@
 /*
  * Contexts.
  *
- * What comes with a call (who calls, which attempt, the trace) is a table that was decoded from its message; what is the replica's is
- * in one table that all contexts fall back on. `context.call` is called without the context, and has to know of which call it is:
+ * What comes with a call (who calls, which attempt, the trace) is a table of its own; what is the replica's is in one table that all
+ * contexts fall back on. `context.call` is called without the context, and has to know of which call it is:
  * it is made where it is first looked up, which most calls never do.
  */
 
@@ -13,6 +13,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "daemon/core/context.h"
 #include "daemon/core/message.h"
 #include "daemon/core/replica.h"
 #include "daemon/script/box.h"
@@ -173,12 +174,38 @@ void tr_context_push(lua_State *L) {
         lua_setmetatable(L, -2);
 }
 
-void tr_context_complete(lua_State *L, const struct tr_message *call) {
-        if (!lua_istable(L, -1))
-                tr_script_raise(L, TR_CODE_INTERNAL, "a call came without its context");
-        lua_pushliteral(L, "operation");
-        lua_pushlstring(L, tr_message_handler(call), call->handler_len);
-        lua_rawset(L, -3);
+/* Pushes who calls. */
+static void push_caller(lua_State *L, const struct tr_call_context *context) {
+        lua_createtable(L, 0, 3);
+        lua_pushinteger(L, context->uid);
+        lua_setfield(L, -2, "uid");
+        lua_pushinteger(L, context->gid);
+        lua_setfield(L, -2, "gid");
+        lua_pushinteger(L, context->pid);
+        lua_setfield(L, -2, "pid");
+}
+
+void tr_context_push_call(lua_State *L, const struct tr_message *delivery) {
+        struct tr_call_context context;
+
+        tr_delivery_context(delivery, &context);
+        lua_createtable(L, 0, 4 + (context.timeout_ms > 0) + (context.id != NULL));
+        lua_pushlstring(L, tr_message_handler(delivery), delivery->handler_len);
+        lua_setfield(L, -2, "operation");
+        lua_pushlstring(L, context.trace, TR_TRACEPARENT_LEN);
+        lua_setfield(L, -2, "trace");
+        lua_pushinteger(L, context.attempt);
+        lua_setfield(L, -2, "attempt");
+        push_caller(L, &context);
+        lua_setfield(L, -2, "caller");
+        if (context.id) {
+                lua_pushstring(L, context.id);
+                lua_setfield(L, -2, "id");
+        }
+        if (context.timeout_ms > 0) {
+                lua_pushinteger(L, (lua_Integer)context.timeout_ms);
+                lua_setfield(L, -2, "timeout");
+        }
         tr_vm_push(L, TR_PIN_CONTEXT);
         lua_setmetatable(L, -2);
 }

@@ -16,8 +16,8 @@ struct tr_message;
 void tr_context_open(lua_State *L);
 /* Pushes one that is of no call. */
 void tr_context_push(lua_State *L);
-/* Makes the table on top, which came with a call, that call's context. */
-void tr_context_complete(lua_State *L, const struct tr_message *call);
+/* Pushes that of a call. */
+void tr_context_push_call(lua_State *L, const struct tr_message *delivery);
 
 /* Whether the value at an index is what context.error() answers. Does not raise. */
 bool tr_context_is_error(lua_State *L, int index);

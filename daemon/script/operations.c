@@ -7,8 +7,8 @@
  * looked at once, when it has been loaded, against the manifest that the replica was started for; what is wrong with it is a start
  * that has failed. An operation is then found by its name at each call.
  *
- * A call is a message with two arguments, the input and the context, as a peer would write them: no code is loaded for what is in
- * them.
+ * A call is a message with one argument, the input, as a peer would write it: no code is loaded for what is in it. The context is asked
+ * for.
  */
 
 #include "daemon/script/operations.h"
@@ -174,7 +174,7 @@ int tr_operations_build_call(lua_State *L) {
         if (!operation || !lua_isfunction(L, 1))
                 return 0;
         tr_codec_decode(L, tr_message_args(message), message->args_bytes, message->args_count, false, NULL);
-        tr_context_complete(L, message);
+        tr_context_push_call(L, message);
         insert_entity(L, operation);
         return lua_gettop(L);
 }
