@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "proto/handle.h"
 
@@ -137,7 +138,9 @@ void tr_write_int(struct tr_writer *writer, int64_t value);
 void tr_write_uint(struct tr_writer *writer, uint64_t value);
 void tr_write_float(struct tr_writer *writer, double value); /* always 64 bits */
 void tr_write_str(struct tr_writer *writer, const char *data, size_t len);
-void tr_write_text(struct tr_writer *writer, const char *text); /* NUL-terminated */
+static inline void tr_write_text(struct tr_writer *writer, const char *text) { /* NUL-terminated */
+        tr_write_str(writer, text, strlen(text));
+}
 void tr_write_bin(struct tr_writer *writer, const void *data, size_t len);
 void tr_write_array(struct tr_writer *writer, uint32_t count);
 void tr_write_map(struct tr_writer *writer, uint32_t pairs);

@@ -22,20 +22,21 @@
 /* What a payload of [handle as bin, ...] begins with. */
 #define MESSAGE_ARRAY 0x92
 #define BIN8 0xc4
+/* The head of a string of fewer bytes than this has its length in it. */
+#define FIXSTR 0xa0
+#define FIXSTR_BYTES 32
 
 static int fail(struct tr_writer *writer) {
         writer->error = -ENOMEM;
         return writer->error;
 }
 
-int tr_writer_reserve(struct tr_writer *writer, size_t bytes) {
+static int grow(struct tr_writer *writer, size_t bytes) {
         size_t need, cap = writer->cap ? writer->cap : FIRST_BYTES;
         uint8_t *data;
 
         if (writer->error)
                 return writer->error;
-        if (bytes <= writer->cap - writer->len)
-                return 0;
         if (__builtin_add_overflow(writer->len, bytes, &need))
                 return fail(writer);
         while (cap < need)
@@ -50,10 +51,19 @@ int tr_writer_reserve(struct tr_writer *writer, size_t bytes) {
         return 0;
 }
 
+/* Nearly everything finds room; only what does not is worth a call. */
+static inline bool has_room(const struct tr_writer *writer, size_t bytes) {
+        return bytes <= writer->cap - writer->len && !writer->error;
+}
+
+int tr_writer_reserve(struct tr_writer *writer, size_t bytes) {
+        return has_room(writer, bytes) ? 0 : grow(writer, bytes);
+}
+
 static inline int append(void *data, const char *bytes, size_t len) {
         struct tr_writer *writer = data;
 
-        if (tr_writer_reserve(writer, len))
+        if (!has_room(writer, len) && grow(writer, len))
                 return -1;
         if (len > 0)
                 memcpy(writer->data + writer->len, bytes, len);
@@ -132,14 +142,18 @@ void tr_write_float(struct tr_writer *writer, double value) {
 void tr_write_str(struct tr_writer *writer, const char *data, size_t len) {
         msgpack_packer p = packer(writer);
 
+        /* most keys and names: head and text at once */
+        if (len < FIXSTR_BYTES && has_room(writer, 1 + len)) {
+                writer->data[writer->len] = (uint8_t)(FIXSTR | len);
+                if (len > 0)
+                        memcpy(writer->data + writer->len + 1, data, len);
+                writer->len += 1 + len;
+                return;
+        }
         if (!fits(writer, len))
                 return;
         msgpack_pack_str(&p, len);
         append(writer, data, len);
-}
-
-void tr_write_text(struct tr_writer *writer, const char *text) {
-        tr_write_str(writer, text, strlen(text));
 }
 
 void tr_write_bin(struct tr_writer *writer, const void *data, size_t len) {
@@ -189,7 +203,7 @@ void tr_write_handle(struct tr_writer *writer, const struct tr_handle *handle) {
 
 /* The bytes of a head of str or bin before `len` bytes: bin has no form within one byte. */
 static size_t string_head_bytes(size_t len, bool is_str) {
-        if (is_str && len < 32)
+        if (is_str && len < FIXSTR_BYTES)
                 return 1;
         return len <= UINT8_MAX ? 2 : len <= UINT16_MAX ? 3 : 5;
 }

@@ -15,14 +15,10 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/component.h"
-#include "daemon/core/context.h"
 #include "daemon/core/invocation.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/stock.h"
 #include "daemon/core/system.h"
-
-/* What most contexts are shorter than. */
-#define CONTEXT_BYTES 320
 
 /* Which replica, and which call */
 
@@ -96,28 +92,10 @@ static struct tr_message *component_pick(struct tr_component *component, struct 
 
 /* Delivering */
 
-/* The message that goes to a connection: [input, context]. NULL where memory is short. */
-static struct tr_message *message_with_context(const struct tr_message *call, const struct tr_replica *replica, uint32_t attempt) {
-        struct tr_writer args = TR_WRITER_INIT;
-        struct tr_call_context context;
-        struct tr_message *own = NULL;
-        tr_call_context_of(call->invocation, replica, attempt, &context);
-        tr_writer_reserve(&args, call->args_bytes + CONTEXT_BYTES); /* mostly all of it, at once */
-        tr_write_raw(&args, tr_message_args(call), call->args_bytes);
-        tr_call_context_write(&context, &args);
-        if (!tr_writer_error(&args))
-                own = tr_message_new(TR_MESSAGE_HANDLER, tr_message_handler(call), call->handler_len, args.data, args.len, 2);
-        tr_writer_deinit(&args);
-        return own;
-}
-
-/* The message that goes to the replica. An actor gets the input, and asks for the context itself. NULL where memory is short. */
-static struct tr_message *delivery_message(struct tr_message *call, const struct tr_replica *replica, const struct tr_target *target,
-                                           uint32_t attempt) {
-        struct tr_message *own = target->ops->kind == TR_TARGET_REPLICA
-                                         ? tr_message_new(TR_MESSAGE_HANDLER, tr_message_handler(call), call->handler_len,
-                                                          tr_message_args(call), call->args_bytes, 1)
-                                         : message_with_context(call, replica, attempt);
+/* The message that goes to the replica: the input. The context is asked for (tr_delivery_context()). NULL where memory is short. */
+static struct tr_message *delivery_message(struct tr_message *call) {
+        struct tr_message *own = tr_message_new(TR_MESSAGE_HANDLER, tr_message_handler(call), call->handler_len,
+                                                tr_message_args(call), call->args_bytes, 1);
         if (!own)
                 return NULL;
         own->form = TR_FORM_TYPED;
@@ -130,18 +108,16 @@ static struct tr_message *delivery_message(struct tr_message *call, const struct
 
 /* Makes it what the replica has in hand. Takes the call's reference and the replica's; answers the message, or NULL, and nothing was
  * taken. */
-static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_replica *take_replica,
-                                       const struct tr_target *target) {
+static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_replica *take_replica) {
         struct tr_invocation *invocation = take_call->invocation;
         struct tr_component *component = invocation->component;
         struct tr_delivery *delivery = tr_stock_alloc(sizeof(*delivery));
-        uint32_t attempt = invocation->deliveries + 1;
-        struct tr_message *own = delivery ? delivery_message(take_call, take_replica, target, attempt) : NULL;
+        struct tr_message *own = delivery ? delivery_message(take_call) : NULL;
         if (!own) {
                 tr_stock_free(delivery, sizeof(*delivery));
                 return NULL;
         }
-        *delivery = (struct tr_delivery){ .attempt = attempt };
+        *delivery = (struct tr_delivery){ .attempt = invocation->deliveries + 1 };
         tr_list_init(&delivery->link);
         own->asker = &tr_component_ref(component)->asker;
         own->ask.data = delivery;
@@ -285,7 +261,7 @@ static void delivery_refused(struct tr_delivery *delivery, const struct tr_targe
 
 static void deliver(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_target *target) {
         struct tr_component *component = take_replica->component;
-        struct tr_message *own = delivery_new(take_call, take_replica, target);
+        struct tr_message *own = delivery_new(take_call, take_replica);
         if (!own) {
                 struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a call");
                 tr_lock_acquire(&component->lock);

@@ -12,30 +12,29 @@
 #include "daemon/core/message.h"
 #include "daemon/core/replica.h"
 
+/* More than keys, numbers, the trace, and the heads of all take. */
+#define BYTES_BESIDE_TEXTS 224
+
 static uint64_t left_ms(uint64_t deadline_ns) {
         uint64_t now_ns = tr_clock_ns();
         uint64_t left = deadline_ns > now_ns ? (deadline_ns - now_ns) / TR_NS_PER_MS : 0;
         return left > 0 ? left : 1;
 }
 
-void tr_call_context_of(const struct tr_invocation *invocation, const struct tr_replica *replica, uint32_t attempt,
-                        struct tr_call_context *ret_context) {
+void tr_delivery_context(const struct tr_message *own, struct tr_call_context *ret_context) {
+        const struct tr_delivery *delivery = own->ask.data;
+        const struct tr_invocation *invocation = own->behalf->invocation;
         *ret_context = (struct tr_call_context){
                 .component = invocation->component->target.label,
-                .instance = replica->instance,
+                .instance = delivery->replica->instance,
                 .id = invocation->id,
                 .timeout_ms = invocation->deadline_ns == TR_NEVER ? 0 : left_ms(invocation->deadline_ns),
-                .attempt = attempt,
+                .attempt = delivery->attempt,
                 .uid = invocation->uid,
                 .gid = invocation->gid,
                 .pid = invocation->pid,
         };
         tr_traceparent_write(&invocation->span, ret_context->trace);
-}
-
-void tr_delivery_context(const struct tr_message *own, struct tr_call_context *ret_context) {
-        const struct tr_delivery *delivery = own->ask.data;
-        tr_call_context_of(own->behalf->invocation, delivery->replica, delivery->attempt, ret_context);
 }
 
 void tr_call_context_write(const struct tr_call_context *context, struct tr_writer *writer) {
@@ -64,4 +63,11 @@ void tr_call_context_write(const struct tr_call_context *context, struct tr_writ
         tr_write_uint(writer, context->gid);
         tr_write_text(writer, "pid");
         tr_write_int(writer, context->pid);
+}
+
+size_t tr_delivery_context_bytes_max(const struct tr_message *own) {
+        const struct tr_delivery *delivery = own->ask.data;
+        const struct tr_invocation *invocation = own->behalf->invocation;
+        return BYTES_BESIDE_TEXTS + strlen(invocation->component->target.label) + strlen(delivery->replica->instance) +
+               (invocation->id ? strlen(invocation->id) : 0);
 }

@@ -2,14 +2,13 @@
 #ifndef TR_CORE_CONTEXT_H
 #define TR_CORE_CONTEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/core/trace.h"
 #include "proto/value.h"
 
-struct tr_invocation;
 struct tr_message;
-struct tr_replica;
 
 /* What a replica is told of a call beside its input. The texts are borrowed, for as long as the delivery is there. */
 struct tr_call_context {
@@ -23,13 +22,12 @@ struct tr_call_context {
         int32_t pid;
 };
 
-/* Of one attempt. Any thread. */
-void tr_call_context_of(const struct tr_invocation *invocation, const struct tr_replica *replica, uint32_t attempt,
-                        struct tr_call_context *ret_context);
-/* The same of a delivery's message, whoever has it in hand. */
+/* Of a delivery's message, for whoever has it in hand. */
 void tr_delivery_context(const struct tr_message *own, struct tr_call_context *ret_context);
 
-/* As it goes to a connection: one map. */
+/* As it goes to a connection: one map, which is the same in the typed form and in the plain one. */
 void tr_call_context_write(const struct tr_call_context *context, struct tr_writer *writer);
+/* That of a delivery is not longer than this. */
+size_t tr_delivery_context_bytes_max(const struct tr_message *own);
 
 #endif

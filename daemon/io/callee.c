@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "daemon/base/cleanup.h"
+#include "daemon/core/context.h"
 #include "daemon/core/system.h"
 #include "daemon/io/no_plain.h"
 #include "daemon/io/server_internal.h"
@@ -46,6 +47,14 @@ struct tr_connection *tr_callee_connection(struct tr_callee *callee) {
         return connection;
 }
 
+/* A delivery's, behind its input. */
+static void write_context(const struct tr_message *message, struct tr_writer *writer) {
+        struct tr_call_context context;
+        tr_delivery_context(message, &context);
+        tr_writer_reserve(writer, tr_delivery_context_bytes_max(message)); /* at once; a failure is remembered */
+        tr_call_context_write(&context, writer);
+}
+
 int tr_callee_write_locked(struct tr_callee *callee, struct tr_connection *connection, struct tr_message *message, uint32_t id,
                            const struct tr_span *args) {
         struct tr_output *output = &connection->output;
@@ -57,9 +66,11 @@ int tr_callee_write_locked(struct tr_callee *callee, struct tr_connection *conne
         if (message->asker)
                 tr_write_uint(writer, id);
         tr_chosen_write(&callee->chosen, writer);
-        tr_write_array(writer, 1 + message->args_count);
+        tr_write_array(writer, 1 + message->args_count + (message->behalf != NULL));
         tr_write_string(writer, tr_message_handler(message), message->handler_len);
         tr_write_raw(writer, args->data, args->bytes);
+        if (message->behalf)
+                write_context(message, writer);
         if (tr_writer_error(writer)) {
                 writer->error = 0;
                 writer->len = begin;
@@ -91,7 +102,7 @@ static enum tr_post callee_check_locked(struct tr_callee *callee, struct tr_conn
                 return TR_POST_CLOSED;
 
         uint64_t frame_bytes = CALL_HEAD_BYTES + callee->chosen.head.len + message->handler_len +
-                               posting->args.bytes;
+                               posting->args.bytes + (message->behalf ? tr_delivery_context_bytes_max(message) : 0);
         if (frame_bytes > connection->frame_max || frame_bytes + TR_CALL_BYTES > output->max_bytes)
                 return TR_POST_TOO_LARGE;
         if (ask)

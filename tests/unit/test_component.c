@@ -8,6 +8,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/core/component.h"
+#include "daemon/core/context.h"
 #include "daemon/core/invocation.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/session.h"
@@ -279,12 +280,16 @@ START_TEST(waits_until_somebody_serves) {
 END_TEST
 
 START_TEST(context_says_what_a_replica_has_to_know) {
+        struct tr_writer written = TR_WRITER_INIT;
+        struct tr_call_context context;
+        struct tr_token token;
         left = serve("left", 1);
         call(1, "get");
-        struct tr_reader reader = tr_reader(tr_message_args(left->posted[0]), left->posted[0]->args_bytes);
-        struct tr_token token;
-        ck_assert_uint_eq(left->posted[0]->args_count, 2);
-        ck_assert_int_eq(tr_read(&reader, &token), 0); /* the input */
+        ck_assert_uint_eq(left->posted[0]->args_count, 1);
+        tr_delivery_context(left->posted[0], &context);
+        tr_call_context_write(&context, &written);
+        ck_assert_uint_le(written.len, tr_delivery_context_bytes_max(left->posted[0]));
+        struct tr_reader reader = tr_reader(written.data, written.len);
         ck_assert_int_eq(tr_read(&reader, &token), 0);
         ck_assert_int_eq(token.type, TR_MAP);
         static const char *const keys[] = { "component", "instance", "trace", "attempt", "caller" };
@@ -294,6 +299,8 @@ START_TEST(context_says_what_a_replica_has_to_know) {
                 ck_assert(tr_token_equals(&token, keys[i]));
                 ck_assert_int_eq(tr_read_skip(&reader), 0);
         }
+        ck_assert_ptr_eq(reader.at, written.data + written.len);
+        tr_writer_deinit(&written);
         answer(left, 0, 1);
 }
 END_TEST
@@ -377,22 +384,9 @@ START_TEST(exception_is_the_answer) {
 END_TEST
 
 static int attempt_of(const struct tr_message *own) {
-        struct tr_reader reader = tr_reader(tr_message_args(own), own->args_bytes);
-        struct tr_token token;
-        int64_t attempt = 0;
-        ck_assert_int_eq(tr_read_skip(&reader), 0);
-        ck_assert_int_eq(tr_read(&reader, &token), 0);
-        for (uint32_t pairs = token.count; pairs > 0; pairs--) {
-                ck_assert_int_eq(tr_read(&reader, &token), 0);
-                bool found = tr_token_equals(&token, "attempt");
-                struct tr_reader at = reader;
-                ck_assert_int_eq(tr_read_skip(&reader), 0);
-                if (found) {
-                        ck_assert_int_eq(tr_read(&at, &token), 0);
-                        ck_assert(tr_token_integer(&token, &attempt));
-                }
-        }
-        return (int)attempt;
+        struct tr_call_context context;
+        tr_delivery_context(own, &context);
+        return (int)context.attempt;
 }
 
 START_TEST(another_answers_when_one_dies) {
