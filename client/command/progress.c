@@ -31,12 +31,16 @@ void tr_progress_expect(struct tr_progress *progress, int fd) {
         progress->total = file.st_size - at;
 }
 
-static void print_bar(uint64_t bytes, uint64_t total) {
-        /* it may have grown meanwhile */
-        double part = bytes < total ? (double)bytes / total : 1;
-        int full = part * BAR_WIDTH;
+/* How many of `whole` parts are done: rounded down, and of whole numbers, since 100 * 0.57 is less than 57. */
+static int done_of(int whole, uint64_t bytes, uint64_t total) {
+        /* it may have grown meanwhile; no file is so large that this overflows */
+        return bytes < total ? (int)(bytes * (uint64_t)whole / total) : whole;
+}
 
-        fprintf(stderr, "[%.*s%*s] %3d%% ", full, BAR, BAR_WIDTH - full, "", (int)(part * 100));
+static void print_bar(uint64_t bytes, uint64_t total) {
+        int full = done_of(BAR_WIDTH, bytes, total);
+
+        fprintf(stderr, "[%.*s%*s] %3d%% ", full, BAR, BAR_WIDTH - full, "", done_of(100, bytes, total));
 }
 
 void tr_progress_update(struct tr_progress *progress, uint64_t count, const char *of_what, uint64_t bytes) {
