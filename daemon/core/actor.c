@@ -19,6 +19,9 @@
 #include "daemon/base/clock.h"
 #include "daemon/core/cargo.h"
 
+/* Messages that a worker takes, one by one, in one turn: what a turn costs is for as many. */
+#define WORKER_TURN_MESSAGES 32
+
 const char *tr_actor_state_text(enum tr_actor_state state) {
         static const char *const texts[] = {
                 [TR_ACTOR_STARTING] = "starting",
@@ -259,7 +262,8 @@ static struct tr_message *actor_pull(struct tr_actor *actor) {
         return message;
 }
 
-/* How many it takes at once. A worker takes one: what it has not taken when it gets stuck is served by others. */
+/* How many it takes at once. A worker takes one, and another when that has begun: what it has not taken when it gets stuck is served
+ * by others. */
 static uint32_t actor_take_max(const struct tr_actor *actor) {
         if (actor_answers_only(actor))
                 return 0;
@@ -286,13 +290,24 @@ static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
         }
 }
 
+/* The next message of a turn. A worker takes it now, where nothing else is to be seen to before. */
+static struct tr_message *actor_next_message(struct tr_actor *actor, uint32_t begun) {
+        struct tr_message *message = actor->taken;
+        if (message)
+                actor->taken = message->next_in_hand;
+        else if (actor->slot && begun > 0 && begun < WORKER_TURN_MESSAGES && !tr_slot_sees_work(actor->slot))
+                message = tr_mailbox_take_next(&actor->mailbox);
+        return message;
+}
+
 static void actor_run_messages(struct tr_actor *actor) {
+        struct tr_message *message;
+        uint32_t begun = 0;
         /* An answer in this very turn may have shown it at rest. */
         if (actor->taken && !atomic_load(&actor->stop_asked))
                 actor_enter_state(actor, TR_ACTOR_RUNNING);
-        while (actor->taken && actor->in_progress < actor->async_max && !actor_is_doomed(actor)) {
-                struct tr_message *message = actor->taken;
-                actor->taken = message->next_in_hand;
+        while (actor->in_progress < actor->async_max && !actor_is_doomed(actor) && (message = actor_next_message(actor, begun))) {
+                begun++;
                 actor->more = actor->taken || actor_sees_more(actor);
                 if (tr_mailbox_begin(&actor->mailbox, message)) {
                         actor_note_begin(actor, message);

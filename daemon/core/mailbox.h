@@ -99,11 +99,14 @@ void tr_mailbox_post_answer(struct tr_mailbox *mailbox, struct tr_answer *take_a
 void tr_mailbox_call_attention(struct tr_mailbox *mailbox);
 
 /*
- * The receiver only. Puts away `finished` (unlinks and drops them), then takes up to `max` messages and all answers. Answers the first message, with the others behind it, as `finished` is, in next_in_hand. They are
- * borrowed: the mailbox's list of what is in hand holds them until they are put away.
+ * The receiver only. Puts away `finished` (unlinks and drops them), then takes up to `max` messages and all answers. Answers the first message, with the others behind it, as
+ * `finished` is, in next_in_hand. They are borrowed: the mailbox's list of what is in hand holds them until they are put away.
  */
 struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, uint32_t max, struct tr_message *finished,
                                    struct tr_list *ret_answers);
+/* The receiver only, between two of those: takes one message more, and nothing else. NULL where there is none, and where there is something
+ * else to be taken. */
+struct tr_message *tr_mailbox_take_next(struct tr_mailbox *mailbox);
 /* The receiver only: a message that was queued elsewhere is in hand here, as if it had been taken. Takes it; in no list. */
 void tr_mailbox_adopt(struct tr_mailbox *mailbox, struct tr_message *take_message);
 /* The receiver only: a taken message begins. False where somebody settled it first. */
