@@ -194,15 +194,17 @@ static bool awaits_and_is_killed(void *self, struct tr_awaited *awaited) {
 START_TEST(a_kill_as_it_joins) {
         lua_fixture_init(&fixture, 0);
         behaviour = fixture.system->behaviour;
-        struct tr_behaviour killed = *behaviour;
+        static struct tr_behaviour killed; /* threads that are about to end still use it */
+        killed = *behaviour;
         killed.awaits = awaits_and_is_killed;
         fixture.system->behaviour = &killed;
         lua_expect(&fixture, actors,
                    "local a, b = troupe.spawn(W), troupe.spawn(W) local p = troupe.ask(a.end_of, b)\n"
                    "troupe.stop(a) return { outcome(p), outcome(troupe.done(a)) }",
                    "[\"killed/maybe\",\"killed/maybe\"]");
+        tr_lock_acquire(&fixture.system->standstill.lock);
         ck_assert(tr_list_is_empty(&fixture.system->standstill.standing));
-        fixture.system->behaviour = behaviour;
+        tr_lock_release(&fixture.system->standstill.lock);
         lua_fixture_deinit(&fixture);
 }
 END_TEST
