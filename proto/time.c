@@ -12,6 +12,7 @@
 #include "proto/value.h"
 
 #define NSEC_PER_SEC UINT32_C(1000000000)
+#define NSEC_PER_MS UINT32_C(1000000)
 #define SEC_PER_DAY INT64_C(86400)
 /* The calendar repeats after 400 years. */
 #define DAYS_PER_ERA INT64_C(146097)
@@ -48,6 +49,16 @@ static struct date date_of(int64_t days_since_1970) {
         date.month = (int)(month_from_march < 10 ? month_from_march + 3 : month_from_march - 9);
         date.year = era * 400 + year_of_era + (date.month <= 2);
         return date;
+}
+
+static int64_t days_of(const struct date *date) {
+        int64_t year = date->year - (date->month <= 2);
+        int64_t year_of_era = floor_rest(year, 400);
+        int64_t month_from_march = date->month > 2 ? date->month - 3 : date->month + 9;
+        int64_t day_of_year = (153 * month_from_march + 2) / 5 + date->day - 1;
+        int64_t day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+
+        return floor_div(year, 400) * DAYS_PER_ERA + day_of_era - DAYS_TO_1970;
 }
 
 bool tr_time_decode(const uint8_t *payload, size_t len, struct tr_time *ret_time) {
@@ -92,4 +103,115 @@ size_t tr_time_format(const struct tr_time *time, char text[static TR_TIME_TEXT_
         text[len++] = 'Z';
         text[len] = '\0';
         return (size_t)len;
+}
+
+/* Text that is being read: `at` moves on. */
+struct scan {
+        const char *at, *end;
+};
+
+/* Exactly so many digits; -1: there are others. */
+static int scan_number(struct scan *scan, int digits) {
+        int number = 0;
+
+        if (scan->end - scan->at < digits)
+                return -1;
+        for (int i = 0; i < digits; i++, scan->at++) {
+                if (*scan->at < '0' || *scan->at > '9')
+                        return -1;
+                number = 10 * number + (*scan->at - '0');
+        }
+        return number;
+}
+
+/* One character, a letter in either case. */
+static bool scan_char(struct scan *scan, char wanted) {
+        bool is_letter = wanted >= 'A' && wanted <= 'Z';
+
+        if (scan->at == scan->end || (*scan->at != wanted && (!is_letter || *scan->at != wanted + ('a' - 'A'))))
+                return false;
+        scan->at++;
+        return true;
+}
+
+static bool scan_date(struct scan *scan, int64_t *ret_days) {
+        struct date date, same;
+
+        date.year = scan_number(scan, 4);
+        if (date.year < 0 || !scan_char(scan, '-'))
+                return false;
+        date.month = scan_number(scan, 2);
+        if (date.month < 1 || date.month > 12 || !scan_char(scan, '-'))
+                return false;
+        date.day = scan_number(scan, 2);
+        if (date.day < 1)
+                return false;
+        *ret_days = days_of(&date);
+        same = date_of(*ret_days); /* a day that its month has not is one of the next */
+        return same.month == date.month && same.day == date.day;
+}
+
+/* Hours and minutes: seconds, or -1. */
+static int scan_minutes(struct scan *scan) {
+        int hour = scan_number(scan, 2), minute;
+
+        if (hour < 0 || hour > 23 || !scan_char(scan, ':'))
+                return -1;
+        minute = scan_number(scan, 2);
+        return minute < 0 || minute > 59 ? -1 : 3600 * hour + 60 * minute;
+}
+
+static bool scan_time(struct scan *scan, int *ret_seconds, uint32_t *ret_nsec) {
+        int minutes = scan_minutes(scan);
+        int second = minutes >= 0 && scan_char(scan, ':') ? scan_number(scan, 2) : -1;
+        uint32_t worth = NSEC_PER_SEC / 10;
+
+        if (second < 0 || second > 60)
+                return false;
+        *ret_seconds = minutes + second;
+        *ret_nsec = 0;
+        if (!scan_char(scan, '.'))
+                return true;
+        if (scan->at == scan->end || *scan->at < '0' || *scan->at > '9')
+                return false;
+        for (; scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9'; scan->at++, worth /= 10)
+                *ret_nsec += (uint32_t)(*scan->at - '0') * worth;
+        return true;
+}
+
+static bool scan_offset(struct scan *scan, int *ret_seconds) {
+        int sign;
+
+        *ret_seconds = 0;
+        if (scan_char(scan, 'Z'))
+                return true;
+        sign = scan_char(scan, '+') ? 1 : -1;
+        if (sign < 0 && !scan_char(scan, '-'))
+                return false;
+        *ret_seconds = scan_minutes(scan);
+        if (*ret_seconds < 0)
+                return false;
+        *ret_seconds *= sign;
+        return true;
+}
+
+bool tr_time_parse(const char *text, size_t len, struct tr_time *ret_time) {
+        struct scan scan = { text, text + len };
+        int seconds, offset;
+        uint32_t nsec;
+        int64_t days;
+
+        if (!scan_date(&scan, &days) || !scan_char(&scan, 'T') || !scan_time(&scan, &seconds, &nsec) ||
+            !scan_offset(&scan, &offset) || scan.at != scan.end)
+                return false;
+        *ret_time = (struct tr_time){ days * SEC_PER_DAY + seconds - offset, nsec };
+        return true;
+}
+
+int64_t tr_time_ms(const struct tr_time *time) {
+        int64_t ms;
+
+        if (__builtin_mul_overflow(time->sec, 1000, &ms))
+                return time->sec < 0 ? INT64_MIN : INT64_MAX;
+        return __builtin_add_overflow(ms, (int64_t)(time->nsec / NSEC_PER_MS), &ms) ? INT64_MAX : ms;
 }

@@ -95,6 +95,11 @@ bool tr_time_decode(const uint8_t *payload, size_t len, struct tr_time *ret_time
  * years outside 0000 to 9999 are written with a sign. Answers the length. */
 #define TR_TIME_TEXT_MAX 48
 size_t tr_time_format(const struct tr_time *time, char text[static TR_TIME_TEXT_MAX]);
+/* Reads RFC 3339: a date, `T`, a time with any decimals, and `Z` or an offset. What is beyond nanoseconds is dropped, a leap second is
+ * the one after it. */
+bool tr_time_parse(const char *text, size_t len, struct tr_time *ret_time);
+/* Milliseconds since 1970, rounded down; what does not fit is as far away as can be. */
+int64_t tr_time_ms(const struct tr_time *time);
 
 /* Reads the payload of a TR_EXT_MESSAGE. *ret_handler points into the payload. */
 bool tr_message_decode(const uint8_t *payload, size_t len, struct tr_handle *ret_handle, const char **ret_handler,
