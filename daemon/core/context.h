@@ -15,6 +15,9 @@ struct tr_call_context {
         const char *component;
         const char *instance; /* the replica's */
         const char *id;       /* of the entity that it is for; NULL: none */
+        /* The entity, a map or nil, or the array of them; one value, as typed as it is plain. NULL: the operation gets none. */
+        const uint8_t *entity;
+        size_t entity_bytes;
         uint64_t timeout_ms;  /* what is left of its time, at least 1; 0: it has no deadline */
         char trace[TR_TRACEPARENT_LEN + 1];
         uint32_t attempt;

@@ -31,6 +31,14 @@ struct tr_call_options {
         const char *trace;    /* a traceparent; NULL: a new trace */
         size_t trace_len;
         uint64_t timeout_ns;  /* 0: the operation's, or none */
+        /* Which entities an operation of the scope `entries` gets; only of such a one. */
+        const uint8_t *where; /* a map, typed: fields, and what they have to be; NULL: all */
+        size_t where_bytes;
+        const char *sort;     /* a field; sort_len bytes, NULL: the id */
+        size_t sort_len;
+        uint64_t limit;       /* 0: none */
+        const char *after;    /* an id; after_len bytes, NULL: from the first on */
+        size_t after_len;
         uint32_t uid, gid;    /* of the caller */
         int32_t pid;
 };

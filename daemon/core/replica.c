@@ -84,6 +84,7 @@ static struct tr_replica *replica_new(struct tr_component *component, const stru
         replica->uid = options->uid;
         replica->pid = options->pid;
         replica->kind = options->kind;
+        replica->whole_entities = options->whole_entities;
         replica->since_ms = tr_clock_wall_ms();
         if (options->successor_of)
                 replica->successor_of = tr_replica_ref(options->successor_of);

@@ -58,6 +58,7 @@ struct tr_replica_options {
         uint32_t uid;             /* who serves */
         int32_t pid;              /* 0: the daemon */
         const char *kind;         /* "module", "process", "connection": for people, static */
+        bool whole_entities;      /* what its transitions answer as changes is the whole entity, as it is to be; else it is merged */
 };
 
 struct tr_replica {
@@ -75,6 +76,7 @@ struct tr_replica {
         uint32_t uid;
         int32_t pid;
         const char *kind;
+        bool whole_entities;
         int64_t since_ms;
 
         /* Guarded by the component's lock. */

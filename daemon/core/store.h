@@ -10,6 +10,8 @@
 #include "daemon/base/list.h"
 #include "daemon/core/failure.h"
 
+struct tr_manifest;
+struct tr_message;
 struct tr_schema;
 struct tr_system;
 
@@ -170,6 +172,15 @@ void tr_store_job_deinit(struct tr_store_job *job);
 TR_MUST_CHECK int tr_store_new_id(char ret_id[static TR_STORE_ID_LEN + 1]);
 /* Whether a text can be an id, or a key: 1 to TR_STORE_TEXT_MAX bytes of UTF-8 without control characters. */
 bool tr_store_text_is_valid(const char *text, size_t len);
+
+/*
+ * Has a job done for somebody who asks: the message, which nobody has posted, is settled with its value (nil, where it has none) or its
+ * failure. What the job's `in` points to (a task apart) is copied, and so is its pointer to a schema, which the manifest (NULL: there is
+ * none) keeps. NULL, and the message's reference is taken; or why not (store, no-memory), to be told with ran "no", and it is still the
+ * caller's. Any thread, no lock held; it may be settled before this returns.
+ */
+struct tr_failure *tr_store_ask(struct tr_system *system, const struct tr_store_job *job, struct tr_manifest *manifest,
+                                struct tr_message *take_message);
 
 /* `store`: why there is none. A new reference. */
 struct tr_failure *tr_store_none(const struct tr_system *system);
