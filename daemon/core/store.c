@@ -18,6 +18,8 @@ void tr_store_job_deinit(struct tr_store_job *job) {
         job->value_bytes = 0;
         free(job->task_component);
         job->task_component = NULL;
+        free(job->task_operation);
+        job->task_operation = NULL;
         for (uint32_t i = 0; i < job->tasks_count; i++)
                 free(job->tasks[i].memory);
         free(job->tasks);

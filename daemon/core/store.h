@@ -47,15 +47,15 @@ enum tr_store_kind {
         TR_STORE_DELETE, /* component, id, expect: value is whether it was there; or conflict */
         /* Tasks: these write. An id of a task that is not there any more is no failure where nothing else is said. */
         TR_STORE_TASK_ADD,   /* task: the id, which is the value too; `found`: one of the same key was waiting, and it is that one's */
-        TR_STORE_TASK_LOAD,  /* component, now_ms, limit, late_limit: tasks, next_ms */
-        TR_STORE_TASK_BEGIN, /* id: it runs, once more */
+        TR_STORE_TASK_LOAD,  /* component, now_ms, limit, late_limit, fresh: tasks, next_ms */
+        TR_STORE_TASK_BEGIN, /* id, task.runs: it runs; that often it has begun now */
         TR_STORE_TASK_END,   /* id: it is over, and gone */
-        TR_STORE_TASK_AGAIN, /* id, due_ms, document: it waits again, and is loaded no more; the document is the cause (NULL: that is as
-                              * it was) */
-        TR_STORE_TASK_PARK,  /* id, document: it is parked; the cause */
+        TR_STORE_TASK_AGAIN, /* id, due_ms, document, task.runs (as above): it waits again, and is loaded no more; the document is the
+                              * cause (NULL: that is as it was) */
+        TR_STORE_TASK_PARK,  /* id, document, task.runs: it is parked; the cause */
         TR_STORE_TASK_RETRY, /* id, now_ms: one that is parked waits, with no run counted, one that waits is due; task_component,
-                              * or not-found */
-        TR_STORE_TASK_DROP,  /* id: gone; task_component, or not-found */
+                              * task_operation, task_uid, `found`: it did not run; or not-found */
+        TR_STORE_TASK_DROP,  /* id: gone; task_component, task_operation, task_uid, or not-found */
         TR_STORE_TASK_LIST,  /* reads: component (NULL: all), state (NULL: all): value is an array, as the protocol's `tasks` has it */
         /* Names that are held, of components that want to know of those that were lost. */
         TR_STORE_NAME_HOLD,    /* component, id (the instance) */
@@ -117,6 +117,7 @@ struct tr_store_job {
         const char *path;
         int64_t now_ms, due_ms;
         uint32_t limit;      /* of tasks that are loaded */
+        bool fresh;          /* nobody has any of the component's tasks in hand: what was loaded is loaded no more */
         uint32_t late_limit; /* of those among them that are delayed and a second or more late */
 
         /* Out, tr_store_job_deinit() frees them. */
@@ -127,6 +128,8 @@ struct tr_store_job {
         uint64_t version;
         bool found;
         char *task_component;
+        char *task_operation;
+        uint32_t task_uid; /* who asked for it */
         struct tr_store_task *tasks; /* those that are due, the oldest first */
         uint32_t tasks_count;
         int64_t next_ms; /* when the next one that was not loaded is due; TR_STORE_NEVER: none is */

@@ -22,6 +22,7 @@ struct tr_actor;
 struct tr_behaviour;
 struct tr_message;
 struct tr_store;
+struct tr_task_news;
 
 /*
  * The actor system: everything that actors of one daemon share. It knows no socket and no Lua: whoever makes it gives it a
@@ -108,6 +109,8 @@ struct tr_system_hooks {
         /* Any thread, no lock held: a component with processes of its own was declared, was given another manifest, is to stop or to
          * be killed, or has ended. NULL: nobody starts processes. */
         void (*crew)(void *userdata, struct tr_component *component);
+        /* Any thread, no lock held: something has become of a task (core/task.h; daemon/watch). May be NULL. */
+        void (*task)(void *userdata, const struct tr_task_news *news);
         void *userdata;
 };
 
