@@ -15,6 +15,7 @@ struct tr_call_context {
         const char *component;
         const char *instance; /* the replica's */
         const char *id;       /* of the entity that it is for; NULL: none */
+        const char *task;     /* the id of the task that this is a run of; NULL: of none */
         /* The entity, a map or nil, or the array of them; one value, as typed as it is plain. NULL: the operation gets none. */
         const uint8_t *entity;
         size_t entity_bytes;
