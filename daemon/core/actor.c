@@ -126,6 +126,11 @@ static void actor_enter_state(struct tr_actor *actor, enum tr_actor_state state)
                 ;
 }
 
+static void actor_show_running(struct tr_actor *actor) {
+        if (!atomic_load(&actor->stop_asked))
+                actor_enter_state(actor, TR_ACTOR_RUNNING);
+}
+
 /* Called before an answer goes out: whoever has it finds an actor that has nothing else in hand at rest, though its turn may
  * not be quite over. */
 static void actor_show_rest(struct tr_actor *actor) {
@@ -279,8 +284,8 @@ static bool actor_sees_more(struct tr_actor *actor) {
 
 static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
         struct tr_answer *answer;
-        if (!tr_list_is_empty(answers) && actor->started && !atomic_load(&actor->stop_asked))
-                actor_enter_state(actor, TR_ACTOR_RUNNING);
+        if (!tr_list_is_empty(answers) && actor->started)
+                actor_show_running(actor);
         tr_list_for_each(answer, answers, link) {
                 tr_list_unlink(&answer->link);
                 if (actor_is_doomed(actor))
@@ -297,6 +302,8 @@ static struct tr_message *actor_next_message(struct tr_actor *actor, uint32_t be
                 actor->taken = message->next_in_hand;
         else if (actor->slot && begun > 0 && begun < WORKER_TURN_MESSAGES && !tr_slot_sees_work(actor->slot))
                 message = tr_mailbox_take_next(&actor->mailbox);
+        if (message && begun > 0 && actor->slot) /* the answer to the one before has shown it at rest */
+                actor_show_running(actor);
         return message;
 }
 
@@ -304,8 +311,8 @@ static void actor_run_messages(struct tr_actor *actor) {
         struct tr_message *message;
         uint32_t begun = 0;
         /* An answer in this very turn may have shown it at rest. */
-        if (actor->taken && !atomic_load(&actor->stop_asked))
-                actor_enter_state(actor, TR_ACTOR_RUNNING);
+        if (actor->taken)
+                actor_show_running(actor);
         while (actor->in_progress < actor->async_max && !actor_is_doomed(actor) && (message = actor_next_message(actor, begun))) {
                 begun++;
                 actor->more = actor->taken || actor_sees_more(actor);
@@ -523,8 +530,8 @@ static bool actor_only_tidies(const struct tr_actor *actor) {
 
 void tr_actor_turn(struct tr_actor *actor) {
         tr_standstill_leave(actor);
-        if (actor->started && !atomic_load(&actor->stop_asked) && !actor_only_tidies(actor))
-                actor_enter_state(actor, TR_ACTOR_RUNNING);
+        if (actor->started && !actor_only_tidies(actor))
+                actor_show_running(actor);
         /* relaxed: who watches for slow handlers only compares it with what it saw before */
         atomic_fetch_add_explicit(&actor->turns_total, 1, memory_order_relaxed);
         /* seq_cst, as is `killed`: either the kill sees the turn and signals it, or the turn sees the kill */

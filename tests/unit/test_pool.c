@@ -221,6 +221,24 @@ static void check_a_fault_loses_nothing(void) {
         ck_assert_uint_eq(atomic_load(&pool->restarts_total), 1);
 }
 
+/* It takes the second in the turn in which it has answered the first, and been shown at rest by that. */
+START_TEST(a_worker_is_shown_running_whatever_it_takes) {
+        options.workers = 1;
+        run_pool();
+        struct tr_target *worker = worker_at(0);
+        for (uint64_t i = 0; i < 40; i++)
+                ask("block", i);
+        for (size_t i = 0; i < 40; i++) {
+                sem_wait(&fake.shared.entered);
+                ck_assert_int_eq(atomic_load(&((struct tr_actor *)worker)->state), TR_ACTOR_RUNNING);
+                sem_post(&fake.shared.go);
+        }
+        wait_outcomes(40);
+        ck_assert_uint_eq(check_each_once(0, 40), 0);
+        tr_target_unref(worker);
+}
+END_TEST
+
 START_TEST(a_fault_loses_nothing) {
         check_a_fault_loses_nothing();
 }
@@ -537,6 +555,7 @@ int main(void) {
                 random_is_even_in_the_long_run,
                 shared_holds_nobody_up,
                 a_worker_whose_handler_waits_is_busy,
+                a_worker_is_shown_running_whatever_it_takes,
                 a_fault_loses_nothing,
                 a_fault_loses_nothing_shared,
                 a_fault_loses_nothing_smallest,
