@@ -2,8 +2,8 @@
 /*
  * The life of a component: its name, its manifest, what it says of itself, how it ends.
  *
- * An orderly stop closes it to new calls, waits until what is in its lines is answered, as long as anybody holds a name, tells its
- * replicas to stop, and ends with the last of them. One reference is that of its being alive, dropped in component_end(); each
+ * An orderly stop closes it to new calls, waits until what is in its lines is answered (and what was changed is written: that may have to
+ * be run again), as long as anybody holds a name, tells its replicas to stop, and ends with the last of them. One reference is that of its being alive, dropped in component_end(); each
  * replica and each call has one, and the stop timer while it is set.
  */
 #include "daemon/core/component.h"
@@ -168,6 +168,7 @@ struct tr_failure *tr_component_replace(struct tr_component *component, struct t
         }
         tr_lock_acquire(&component->lock);
         struct tr_manifest *before = component->manifest;
+        tr_entity_turns_restore(&component->turns);
         move_lines_locked(component, manifest, lines, figures, &gone);
         free(component->lines);
         free(component->figures);
@@ -189,6 +190,7 @@ struct tr_failure *tr_component_replace(struct tr_component *component, struct t
 static void component_free(struct tr_target *target) {
         struct tr_component *component = (struct tr_component *)target;
         tr_component_free_slots(component);
+        tr_system_release_timer(target->system, &component->turns_timer);
         tr_manifest_unref(component->manifest);
         free(component->lines);
         free(component->figures);
@@ -223,6 +225,7 @@ static struct tr_component *component_new(struct tr_system *system, struct tr_ma
         component->lines = lines;
         component->figures = figures;
         component->stop_timer.fire = on_stop_timer;
+        component->turns_timer.fire = tr_component_pass_turns;
         component_set_limits(component);
         return component;
 }
@@ -234,6 +237,7 @@ struct tr_failure *tr_component_declare(struct tr_system *system, struct tr_sess
         if (!component)
                 return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
         if (tr_component_make_slots(component, manifest->module ? manifest->replicas.count : 0) < 0 ||
+            tr_system_reserve_timer(system, &component->turns_timer) < 0 ||
             tr_registry_add(&system->registry, &component->target) < 0)
                 failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
         else if (!component_enlist(component))
@@ -268,6 +272,7 @@ void tr_component_reject_all(struct tr_component *component, struct tr_list *cal
 
 static void take_lines_locked(struct tr_component *component, struct tr_list *ret_calls) TR_REQUIRES(component->lock) {
         struct tr_message *message;
+        tr_entity_turns_restore(&component->turns);
         for (uint32_t i = 0; i < component->manifest->operations_count; i++)
                 tr_list_splice(ret_calls, &component->lines[i].calls);
         tr_list_for_each(message, ret_calls, link)
@@ -280,6 +285,8 @@ static void component_end(struct tr_component *component, bool killed, struct tr
         struct tr_target *target = &component->target;
         struct tr_failure *failure = killed ? tr_failure_new(TR_CODE_KILLED, "the component was killed") : NULL;
         if (tr_system_clear_timer(target->system, &component->stop_timer))
+                tr_component_unref(component);
+        if (tr_system_clear_timer(target->system, &component->turns_timer))
                 tr_component_unref(component);
         atomic_store_explicit(&target->gone, true, memory_order_relaxed);
         /* Before anybody is answered: who hears of the end may declare another one of the name at once. */
@@ -333,7 +340,7 @@ static void component_stop_replicas(struct tr_component *component, enum tr_stop
 void tr_component_try_end(struct tr_component *component) {
         struct tr_list calls = TR_LIST_INIT(calls);
         tr_lock_acquire(&component->lock);
-        bool stop = component->stopping && (component->in_lines == 0 || component->holding == 0);
+        bool stop = component->stopping && ((component->in_lines == 0 && component->writes == 0) || component->holding == 0);
         bool first = stop && !component->replicas_stopped;
         component->replicas_stopped |= stop;
         enum tr_stop_reason reason = component->stop_reason;
@@ -346,8 +353,9 @@ void tr_component_try_end(struct tr_component *component) {
         component_stop_replicas(component, reason);
 
         tr_lock_acquire(&component->lock);
-        bool over = !component->over && tr_list_is_empty(&component->replicas) && component->staff == 0;
         bool killed = component->killed;
+        bool over = !component->over && tr_list_is_empty(&component->replicas) && component->staff == 0 &&
+                    (component->writes == 0 || killed);
         if (over) {
                 component->over = true;
                 take_lines_locked(component, &calls);

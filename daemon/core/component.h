@@ -9,6 +9,7 @@
 #include "daemon/base/list.h"
 #include "daemon/base/lock.h"
 #include "daemon/contract/manifest.h"
+#include "daemon/core/entity_turn.h"
 #include "daemon/core/message.h"
 #include "daemon/core/target.h"
 #include "daemon/core/timer.h"
@@ -62,6 +63,9 @@ struct tr_component {
         uint32_t waiting_max TR_GUARDED_BY(lock);
         uint64_t sequence TR_GUARDED_BY(lock); /* of the calls: which came first */
         uint32_t in_lines TR_GUARDED_BY(lock); /* of those: in lines */
+        struct tr_entity_turns turns TR_GUARDED_BY(lock); /* those that they have to wait for are aside; they count as where they were */
+        bool turns_timed TR_GUARDED_BY(lock);             /* turns_timer is set, or about to be */
+        uint32_t writes TR_GUARDED_BY(lock); /* calls whose changes are being written */
         struct tr_list replicas TR_GUARDED_BY(lock); /* by tr_replica.link, each a reference; the next to be tried first */
         uint32_t holding TR_GUARDED_BY(lock);  /* replicas in that state */
         /* Those that the daemon starts. They stay until the component is freed; of some the manifest may say nothing any more. */
@@ -78,6 +82,7 @@ struct tr_component {
         void (*settled)(void *userdata) TR_GUARDED_BY(lock); /* see tr_component_when_settled() */
         void *settled_userdata TR_GUARDED_BY(lock);
         struct tr_timer stop_timer; /* holds a reference while it is set */
+        struct tr_timer turns_timer; /* the same; it can always be set */
 };
 
 /* All components of a system, by name. */
@@ -146,6 +151,8 @@ void tr_component_try_end(struct tr_component *component);
 uint32_t tr_component_line_locked(const struct tr_component *component, const char *operation) TR_REQUIRES(component->lock);
 /* Rejects all calls in a list, which holds their references; `sentence` stands behind the component's name. No lock held. */
 void tr_component_reject_all(struct tr_component *component, struct tr_list *calls, enum tr_code code, const char *sentence);
+/* Its turns_timer. Loop thread. */
+void tr_component_pass_turns(struct tr_timer *timer);
 extern const struct tr_asker_ops tr_component_asker_ops;
 
 #endif

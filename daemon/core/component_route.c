@@ -37,17 +37,47 @@ static bool replica_serves_locked(const struct tr_component *component, const st
         return !name || *name;
 }
 
-/* The oldest call in a line that the replica serves; NULL: none waits. */
-static struct tr_message *oldest_for_locked(const struct tr_component *component, const struct tr_replica *replica)
+/* The oldest call in a line that the replica serves, and whose turn it is; NULL: none waits. */
+static struct tr_message *oldest_for_locked(struct tr_component *component, const struct tr_replica *replica)
         TR_REQUIRES(component->lock) {
         struct tr_message *oldest = NULL;
         for (uint32_t i = 0; i < component->manifest->operations_count; i++) {
-                struct tr_message *first = tr_list_first(&component->lines[i].calls, struct tr_message, link);
-                if (first && (!oldest || first->invocation->sequence < oldest->invocation->sequence) &&
-                    replica_serves_locked(component, replica, component->manifest->operations[i].name))
+                struct tr_list *calls = &component->lines[i].calls;
+                if (tr_list_is_empty(calls) || !replica_serves_locked(component, replica, component->manifest->operations[i].name))
+                        continue;
+                struct tr_message *first = tr_entity_turns_first(&component->turns, calls);
+                if (first && (!oldest || first->invocation->sequence < oldest->invocation->sequence))
                         oldest = first;
         }
         return oldest;
+}
+
+/* Who waits for the turn of another passes one day. */
+static void time_turns(struct tr_component *component, uint64_t wake_ns) {
+        tr_component_ref(component);
+        if (tr_system_set_timer(component->target.system, &component->turns_timer, wake_ns) != 0)
+                tr_component_unref(component);
+}
+
+/* When they are to be looked at, where nobody has seen to that; 0: not at all, or somebody has. */
+static uint64_t turns_to_time_locked(struct tr_component *component) TR_REQUIRES(component->lock) {
+        bool is_new = component->turns.wake_ns > 0 && !component->turns_timed && !component->over;
+        component->turns_timed |= is_new;
+        return is_new ? component->turns.wake_ns : 0;
+}
+
+void tr_component_pass_turns(struct tr_timer *timer) {
+        struct tr_component *component = tr_container_of(timer, struct tr_component, turns_timer);
+        tr_lock_acquire(&component->lock);
+        component->turns_timed = false;
+        bool any = tr_entity_turns_pass(&component->turns, tr_clock_ns());
+        uint64_t wake_ns = turns_to_time_locked(component);
+        tr_lock_release(&component->lock);
+        if (wake_ns)
+                time_turns(component, wake_ns);
+        if (any)
+                tr_component_dispatch(component);
+        tr_component_unref(component);
 }
 
 /* The next delivery to be made: the call, which has left its queue (its reference is the caller's), and references to who gets it. */
@@ -60,7 +90,7 @@ static struct tr_message *component_pick(struct tr_component *component, struct 
                 tr_list_for_each(replica, &component->replicas, link) {
                         if (!replica_has_room(replica))
                                 continue;
-                        struct tr_message *own = tr_list_first(&replica->queue, struct tr_message, link);
+                        struct tr_message *own = tr_entity_turns_first(&component->turns, &replica->queue);
                         if (own) {
                                 chosen = replica;
                                 message = own;
@@ -80,13 +110,18 @@ static struct tr_message *component_pick(struct tr_component *component, struct 
                 invocation->queued = false;
                 component->waiting--;
                 component->in_lines -= !invocation->addressed;
+                if (invocation->entity)
+                        tr_entity_turns_take(&component->turns, invocation, tr_clock_ns());
                 chosen->in_hand_count++;
                 tr_list_unlink(&chosen->link);
                 tr_list_append(&component->replicas, &chosen->link);
                 *ret_replica = tr_replica_ref(chosen);
                 *ret_target = tr_target_ref(chosen->target);
         }
+        uint64_t wake_ns = turns_to_time_locked(component);
         tr_lock_release(&component->lock);
+        if (wake_ns)
+                time_turns(component, wake_ns);
         return message;
 }
 
@@ -119,6 +154,8 @@ static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_r
         }
         *delivery = (struct tr_delivery){ .attempt = invocation->deliveries + 1 };
         tr_list_init(&delivery->link);
+        if (invocation->entity)
+                tr_entity_use_hand(invocation, &delivery->entity);
         own->asker = &tr_component_ref(component)->asker;
         own->ask.data = delivery;
         delivery->message = take_call;
@@ -146,6 +183,9 @@ static bool delivery_account(struct tr_delivery *delivery, bool begun) {
                 tr_list_unlink(&delivery->link);
                 replica->in_hand_count--;
                 replica->congested = false;
+                /* somebody has settled it while the replica had it: its turn ends with that */
+                if (invocation->entity && tr_message_state(delivery->message) == TR_MESSAGE_SETTLED)
+                        tr_entity_turns_leave(&component->turns, invocation, tr_clock_ns());
                 if (invocation->delivery == delivery) {
                         invocation->delivery = NULL;
                         before = invocation->answered_by;
@@ -207,6 +247,11 @@ static void call_again(struct tr_message *call) {
         tr_failure_unref(failure);
 }
 
+/* How many: all that have begun it, but those that have answered, too late. */
+static uint32_t died_under_it(const struct tr_invocation *invocation) {
+        return invocation->deliveries - (invocation->entity ? invocation->entity->conflicts : 0);
+}
+
 /* The replica died under it, or before it got it. */
 static void call_orphaned(struct tr_message *call, struct tr_replica *replica, bool begun) {
         struct tr_invocation *invocation = call->invocation;
@@ -217,8 +262,8 @@ static void call_orphaned(struct tr_message *call, struct tr_replica *replica, b
                 failure = tr_failure_new(TR_CODE_ABANDONED, "%s died before it answered this", replica->instance);
         else if (invocation->addressed)
                 failure = tr_addressee_failure(invocation->component, replica->instance, strlen(replica->instance));
-        else if (begun && invocation->deliveries >= invocation->manifest->deliveries)
-                failure = tr_failure_new(TR_CODE_UNDELIVERABLE, "%u replicas of %s died under it", invocation->deliveries,
+        else if (begun && died_under_it(invocation) >= invocation->manifest->deliveries)
+                failure = tr_failure_new(TR_CODE_UNDELIVERABLE, "%u replicas of %s died under it", died_under_it(invocation),
                                          invocation->component->target.label);
         if (failure) {
                 tr_invocation_reject(call, failure, TR_RAN_MAYBE);
@@ -259,19 +304,26 @@ static void delivery_refused(struct tr_delivery *delivery, const struct tr_targe
         tr_failure_unref(failure);
 }
 
+/* It was picked, and is not delivered: it was settled meanwhile, or is now. */
+static void not_delivered(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_failure *failure) {
+        struct tr_component *component = take_replica->component;
+        tr_lock_acquire(&component->lock);
+        take_replica->in_hand_count--;
+        tr_lock_release(&component->lock);
+        if (failure)
+                tr_invocation_reject(take_call, failure, TR_RAN_MAYBE); /* a run before this one may have begun */
+        tr_message_unref(take_call);
+        delivery_left(component, take_replica);
+        tr_replica_unref(take_replica);
+}
+
 static void deliver(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_target *target) {
         struct tr_component *component = take_replica->component;
         struct tr_message *own = delivery_new(take_call, take_replica);
         if (!own) {
                 struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a call");
-                tr_lock_acquire(&component->lock);
-                take_replica->in_hand_count--;
-                tr_lock_release(&component->lock);
-                tr_invocation_reject(take_call, failure, TR_RAN_NO);
+                not_delivered(take_call, take_replica, failure);
                 tr_failure_unref(failure);
-                tr_message_unref(take_call);
-                delivery_left(component, take_replica);
-                tr_replica_unref(take_replica);
                 return;
         }
         enum tr_post post = tr_target_post(target, own);
@@ -280,6 +332,14 @@ static void deliver(struct tr_message *take_call, struct tr_replica *take_replic
         delivery_refused(own->ask.data, target, post);
         delivery_left(component, take_replica); /* the delivery's reference is there as long as its message */
         tr_message_unref(own);
+}
+
+void tr_component_deliver(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_target *target,
+                          struct tr_failure *failure) {
+        if (failure || tr_message_state(take_call) == TR_MESSAGE_SETTLED)
+                not_delivered(take_call, take_replica, failure);
+        else
+                deliver(take_call, take_replica, target);
 }
 
 /*
@@ -294,6 +354,8 @@ void tr_component_dispatch(struct tr_component *component) {
         /* relaxed: the lock has ordered what is to be seen */
         while (atomic_load_explicit(&component->waiting, memory_order_relaxed) > 0 &&
                (call = component_pick(component, &replica, &target))) {
+                if (call->invocation->entity && tr_entity_use_read(call, replica, target))
+                        continue;
                 deliver(call, replica, target);
                 tr_target_unref(target);
         }
@@ -308,7 +370,10 @@ static struct tr_component *component_of(struct tr_asker *asker) {
 static void component_on_resolve(struct tr_asker *asker, struct tr_message *own, const void *value, size_t bytes, bool more) {
         struct tr_delivery *delivery = own->ask.data;
         delivery_account(delivery, true);
-        tr_invocation_resolve(delivery->message, value, bytes);
+        if (delivery->message->invocation->entity)
+                tr_entity_use_answered(delivery, value, bytes);
+        else
+                tr_invocation_resolve(delivery->message, value, bytes);
         delivery_done(component_of(asker), delivery->replica);
 }
 
@@ -355,6 +420,7 @@ static void component_on_forget(struct tr_asker *asker, struct tr_message *own) 
                 delivery_done(component_of(asker), delivery->replica);
         tr_message_unref(delivery->message);
         tr_replica_unref(delivery->replica);
+        free(delivery->entity.memory);
         tr_stock_free(delivery, sizeof(*delivery));
 }
 
@@ -373,6 +439,41 @@ const struct tr_asker_ops tr_component_asker_ops = {
         .ref = component_on_ref,
         .unref = component_on_unref,
 };
+
+/* What has changed */
+
+void tr_component_run_again(struct tr_message *call) {
+        struct tr_invocation *invocation = call->invocation;
+        tr_lock_acquire(&invocation->component->lock);
+        struct tr_replica *replica = tr_replica_ref(invocation->answered_by);
+        tr_lock_release(&invocation->component->lock);
+        if (!invocation->addressed)
+                call_again(call);
+        else if (!call_requeue(call, replica))
+                call_orphaned(call, replica, true);
+        tr_replica_unref(replica);
+}
+
+void tr_component_begin_write(struct tr_component *component) {
+        tr_lock_acquire(&component->lock);
+        component->writes++;
+        tr_lock_release(&component->lock);
+}
+
+void tr_component_end_write(struct tr_component *component) {
+        tr_lock_acquire(&component->lock);
+        component->writes--;
+        tr_lock_release(&component->lock);
+        tr_component_dispatch(component);
+        tr_component_try_end(component);
+}
+
+void tr_component_end_turn(struct tr_invocation *invocation) {
+        struct tr_component *component = invocation->component;
+        tr_lock_acquire(&component->lock);
+        tr_entity_turns_leave(&component->turns, invocation, tr_clock_ns());
+        tr_lock_release(&component->lock);
+}
 
 const struct tr_operation *tr_delivery_operation(const struct tr_message *message) {
         return message->behalf ? message->behalf->invocation->operation : NULL;

@@ -15,6 +15,8 @@
 /* More than keys, numbers, the trace, and the heads of all take. */
 #define BYTES_BESIDE_TEXTS 224
 
+static const uint8_t nil[] = { 0xc0 };
+
 static uint64_t left_ms(uint64_t deadline_ns) {
         uint64_t now_ns = tr_clock_ns();
         uint64_t left = deadline_ns > now_ns ? (deadline_ns - now_ns) / TR_NS_PER_MS : 0;
@@ -28,17 +30,23 @@ void tr_delivery_context(const struct tr_message *own, struct tr_call_context *r
                 .component = invocation->component->target.label,
                 .instance = delivery->replica->instance,
                 .id = invocation->id,
+                .entity = delivery->entity.data,
+                .entity_bytes = delivery->entity.bytes,
                 .timeout_ms = invocation->deadline_ns == TR_NEVER ? 0 : left_ms(invocation->deadline_ns),
                 .attempt = delivery->attempt,
                 .uid = invocation->uid,
                 .gid = invocation->gid,
                 .pid = invocation->pid,
         };
+        if (!ret_context->entity && invocation->operation->type == TR_OPERATION_OBSERVATION) {
+                ret_context->entity = nil; /* it was called for none */
+                ret_context->entity_bytes = sizeof(nil);
+        }
         tr_traceparent_write(&invocation->span, ret_context->trace);
 }
 
 void tr_call_context_write(const struct tr_call_context *context, struct tr_writer *writer) {
-        tr_write_map(writer, 5 + (context->timeout_ms > 0) + (context->id != NULL));
+        tr_write_map(writer, 5 + (context->timeout_ms > 0) + (context->id != NULL) + (context->entity != NULL));
         tr_write_text(writer, "component");
         tr_write_text(writer, context->component);
         tr_write_text(writer, "instance");
@@ -46,6 +54,10 @@ void tr_call_context_write(const struct tr_call_context *context, struct tr_writ
         if (context->id) {
                 tr_write_text(writer, "id");
                 tr_write_string(writer, context->id, strlen(context->id));
+        }
+        if (context->entity) {
+                tr_write_text(writer, "entity");
+                tr_write_raw(writer, context->entity, context->entity_bytes);
         }
         if (context->timeout_ms > 0) {
                 tr_write_text(writer, "timeout");
@@ -69,5 +81,5 @@ size_t tr_delivery_context_bytes_max(const struct tr_message *own) {
         const struct tr_delivery *delivery = own->ask.data;
         const struct tr_invocation *invocation = own->behalf->invocation;
         return BYTES_BESIDE_TEXTS + strlen(invocation->component->target.label) + strlen(delivery->replica->instance) +
-               (invocation->id ? strlen(invocation->id) : 0);
+               (invocation->id ? strlen(invocation->id) : 0) + delivery->entity.bytes;
 }

@@ -15,6 +15,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/contract/schema.h"
+#include "daemon/core/entity_use.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/system.h"
 
@@ -28,6 +29,7 @@ void tr_invocation_free(struct tr_invocation *invocation) {
         tr_replica_unref(invocation->answered_by);
         tr_manifest_unref(invocation->manifest);
         tr_component_unref(invocation->component);
+        tr_entity_use_free(invocation->entity);
         free(invocation->instance);
         free(invocation->id);
         free(invocation);
@@ -39,7 +41,7 @@ struct tr_failure *tr_addressee_failure(const struct tr_component *component, co
         return tr_failure_new(TR_CODE_ADDRESSEE, "no replica of %s holds the name %.*s", component->target.label, (int)len, instance);
 }
 
-static struct tr_failure *contract_failure(const char *subject, const char *path, const char *reason, const char *what) {
+struct tr_failure *tr_contract_failure(const char *subject, const char *path, const char *reason, const char *what) {
         struct tr_failure *failure = tr_failure_new(TR_CODE_CONTRACT, "%s: %s%s%s %s", what, subject, *path ? " at " : "", path, reason);
         tr_failure_add_text(failure, "subject", subject, strlen(subject));
         tr_failure_add_text(failure, "path", path, strlen(path));
@@ -59,7 +61,7 @@ struct tr_failure *tr_operation_error(const struct tr_operation *operation, cons
                 char reason[256];
                 snprintf(reason, sizeof(reason), "is %.*s, which the operation does not declare",
                          (int)(error_len < TR_NAME_MAX ? error_len : TR_NAME_MAX), error);
-                failure = contract_failure("error", "", reason, operation->name);
+                failure = tr_contract_failure("error", "", reason, operation->name);
         }
         tr_failure_set_ran(failure, TR_RAN_YES);
         return failure;
@@ -74,7 +76,7 @@ static struct tr_failure *check_value(const struct tr_schema *schema, const char
         if (r < 0)
                 failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a check");
         else if (r > 0)
-                failure = contract_failure(subject, violation.path ? violation.path : "",
+                failure = tr_contract_failure(subject, violation.path ? violation.path : "",
                                            violation.reason ? violation.reason : "is against the schema", operation);
         tr_schema_violation_deinit(&violation);
         return failure;
@@ -148,6 +150,8 @@ static void invocation_over(struct tr_invocation *invocation, const struct tr_fa
                 component->waiting--;
                 component->in_lines -= !invocation->addressed;
         }
+        if (invocation->entity && !invocation->delivery)
+                tr_entity_turns_leave(&component->turns, invocation, tr_clock_ns());
         if (invocation->delivery) {
                 own = delivery_ref_locked(invocation->delivery);
                 replica = tr_replica_ref(invocation->delivery->replica);
@@ -183,21 +187,20 @@ void tr_invocation_reject(struct tr_message *message, struct tr_failure *failure
         tr_message_unref(message);
 }
 
-void tr_invocation_resolve(struct tr_message *message, const void *value, size_t bytes) {
-        struct tr_invocation *invocation = message->invocation;
-        const struct tr_operation *operation = invocation->operation;
-        struct tr_writer copy = TR_WRITER_INIT, plain = TR_WRITER_INIT;
+struct tr_failure *tr_invocation_make_answer(const struct tr_message *message, const void *value, size_t bytes,
+                                             struct tr_writer *ret_answer) {
+        const struct tr_operation *operation = message->invocation->operation;
         struct tr_failure *failure = NULL;
-        bool begun;
-
         if (operation->output) { /* a check may change it */
-                tr_write_raw(&copy, value, bytes);
-                failure = tr_writer_error(&copy) ? tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer")
-                                                 : check_value(operation->output, "output", operation->name, copy.data, copy.len);
-                value = copy.data;
-                bytes = copy.len;
+                tr_write_raw(ret_answer, value, bytes);
+                failure = tr_writer_error(ret_answer)
+                                  ? tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer")
+                                  : check_value(operation->output, "output", operation->name, ret_answer->data, ret_answer->len);
+                value = ret_answer->data;
+                bytes = ret_answer->len;
         }
         if (!failure && message->form == TR_FORM_PLAIN) {
+                struct tr_writer plain = TR_WRITER_INIT;
                 struct tr_reader reader = tr_reader(value, bytes);
                 int r = tr_write_plain(&plain, &reader);
                 if (r < 0)
@@ -205,23 +208,37 @@ void tr_invocation_resolve(struct tr_message *message, const void *value, size_t
                 else if (r > 0)
                         failure = tr_failure_new(TR_CODE_NOT_SENDABLE, "%s: the output has two keys that are the same as text",
                                                  operation->name);
-                value = plain.data;
-                bytes = plain.len;
+                tr_writer_deinit(ret_answer);
+                *ret_answer = plain;
         }
-        if (failure) {
+        return failure;
+}
+
+void tr_invocation_answer(struct tr_message *message, const void *value, size_t bytes) {
+        struct tr_invocation *invocation = message->invocation;
+        bool begun;
+        if (!tr_message_settle(message, &begun)) {
+                tr_component_count_late(invocation->component, invocation->operation->name);
+                return;
+        }
+        tr_message_ref(message);
+        invocation_over(invocation, NULL);
+        if (message->asker)
+                message->asker->ops->resolve(message->asker, message, value, bytes, false);
+        tr_message_unref(message);
+}
+
+void tr_invocation_resolve(struct tr_message *message, const void *value, size_t bytes) {
+        struct tr_writer answer = TR_WRITER_INIT;
+        struct tr_failure *failure = tr_invocation_make_answer(message, value, bytes, &answer);
+        if (failure)
                 tr_invocation_reject(message, failure, TR_RAN_YES);
-                tr_failure_unref(failure);
-        } else if (tr_message_settle(message, &begun)) {
-                tr_message_ref(message);
-                invocation_over(invocation, NULL);
-                if (message->asker)
-                        message->asker->ops->resolve(message->asker, message, value, bytes, false);
-                tr_message_unref(message);
-        } else {
-                tr_component_count_late(invocation->component, operation->name);
-        }
-        tr_writer_deinit(&copy);
-        tr_writer_deinit(&plain);
+        else if (answer.len > 0)
+                tr_invocation_answer(message, answer.data, answer.len);
+        else
+                tr_invocation_answer(message, value, bytes);
+        tr_failure_unref(failure);
+        tr_writer_deinit(&answer);
 }
 
 void tr_invocation_given_up(struct tr_message *message) {
@@ -255,19 +272,10 @@ static void on_deadline(struct tr_timer *timer) {
 
 static struct tr_failure *check_addressing(const struct tr_operation *operation, const struct tr_call_options *options) {
         if (operation->stateful && !options->instance)
-                return contract_failure("request", "", "names no instance, and the operation is stateful", operation->name);
+                return tr_contract_failure("request", "", "names no instance, and the operation is stateful", operation->name);
         if (!operation->stateful && options->instance)
-                return contract_failure("request", "", "names an instance, and the operation is not stateful", operation->name);
+                return tr_contract_failure("request", "", "names an instance, and the operation is not stateful", operation->name);
         return NULL;
-}
-
-/* What changes entities has no store to do so in, whoever serves it. */
-static struct tr_failure *check_store(const struct tr_operation *operation) {
-        bool changes = operation->type == TR_OPERATION_TRANSITION || operation->type == TR_OPERATION_ASSIGNMENT;
-        if (!changes)
-                return NULL;
-        return tr_failure_new(TR_CODE_STORE, "%s is %s, which needs the store, and there is none yet", operation->name,
-                              operation->type == TR_OPERATION_TRANSITION ? "a transition" : "an assignment");
 }
 
 static char *copy_text(const char *text, size_t len) {
@@ -313,15 +321,15 @@ static struct tr_failure *make_invocation(struct tr_component *component, struct
         invocation->uid = options->uid;
         invocation->gid = options->gid;
         invocation->pid = options->pid;
-        message->invocation = invocation;
-        return NULL;
+        struct tr_failure *failure = tr_entity_use_make(invocation, options);
+        if (failure)
+                tr_invocation_free(invocation);
+        else
+                message->invocation = invocation;
+        return failure;
 }
 
-void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invocation *invocation, struct tr_replica *replica) {
-        /* Whoever settled it before looks for it under this lock, has looked already, or will find it. */
-        if (tr_message_state(invocation->message) == TR_MESSAGE_SETTLED)
-                return;
-        struct tr_list *calls = replica ? &replica->queue : &component->lines[invocation->line].calls;
+void tr_invocation_put(struct tr_list *calls, struct tr_invocation *invocation) {
         struct tr_list *before = calls->prev;
         /* One that comes back is as a rule older than all that wait. */
         if (!tr_list_is_empty(calls) &&
@@ -331,7 +339,15 @@ void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invo
                 while (before != calls &&
                        tr_container_of(before, struct tr_message, link)->invocation->sequence > invocation->sequence)
                         before = before->prev;
-        tr_list_append(before->next, &tr_message_ref(invocation->message)->link);
+        tr_list_append(before->next, &invocation->message->link);
+}
+
+void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invocation *invocation, struct tr_replica *replica) {
+        /* Whoever settled it before looks for it under this lock, has looked already, or will find it. */
+        if (tr_message_state(invocation->message) == TR_MESSAGE_SETTLED)
+                return;
+        tr_message_ref(invocation->message);
+        tr_invocation_put(replica ? &replica->queue : &component->lines[invocation->line].calls, invocation);
         invocation->queued = true;
         component->waiting++;
         component->in_lines += !replica;
@@ -391,7 +407,7 @@ struct tr_failure *tr_component_call(struct tr_component *component, struct tr_m
                           : tr_failure_new(TR_CODE_NOT_FOUND, "the component %s has no operation %s", manifest->name,
                                            tr_message_handler(take_message));
         if (!failure)
-                failure = check_store(operation);
+                failure = tr_entity_use_check(component, operation, options);
         if (!failure)
                 failure = make_invocation(component, manifest, operation, take_message, options);
         if (!failure) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/core/component.h"
+#include "daemon/core/entity_use.h"
 #include "daemon/core/trace.h"
 
 struct tr_replica;
@@ -58,6 +59,7 @@ struct tr_invocation {
         bool addressed;
         char *instance;      /* of an addressed one, or NULL */
         char *id;            /* or NULL */
+        struct tr_entity_use *entity; /* what it has to do with entities; NULL: nothing */
         struct tr_span_id span;
         uint64_t came_ns;
         uint64_t deadline_ns; /* TR_NEVER: none */
@@ -75,14 +77,15 @@ struct tr_delivery {
         uint64_t sent_ns;
         uint32_t attempt;           /* of the call: 1 for the first */
         uint32_t reliefs;           /* the replica's, when it was sent */
+        struct tr_entity_handed entity;
         bool over;                  /* it was accounted for; guarded by the component's lock */
 };
 
 /*
  * Makes the message, which nobody has posted, a call. Any thread, no lock held. Its asker is answered like that of any
  * message; form and asker are to be set, deadlines are kept here and not by the asker. NULL, and the message's reference is taken;
- * or why not (not-found, contract, store, addressee, mailbox-full, loop, no-memory), to be told with ran "no", and it is still the
- * caller's. The input is checked, and may be changed, in place.
+ * or why not (not-found, bad-request, contract, store, addressee, mailbox-full, loop, no-memory), to be told with ran "no", and it is
+ * still the caller's. The input is checked, and may be changed, in place.
  */
 struct tr_failure *tr_component_call(struct tr_component *component, struct tr_message *take_message,
                                      const struct tr_call_options *options);
@@ -108,14 +111,33 @@ const struct tr_operation *tr_delivery_operation(const struct tr_message *messag
 void tr_invocation_reject(struct tr_message *message, struct tr_failure *failure, enum tr_ran ran_begun);
 /* The same with the output: one value in the typed form, which is checked. */
 void tr_invocation_resolve(struct tr_message *message, const void *value, size_t bytes);
+/* That in two steps. The output, checked, in the form in which the caller gets it: NULL and what is written to ret_answer, an empty writer
+ * (nothing: it goes as it is), or what is wrong with it; then the answer with that. */
+struct tr_failure *tr_invocation_make_answer(const struct tr_message *message, const void *value, size_t bytes,
+                                             struct tr_writer *ret_answer);
+void tr_invocation_answer(struct tr_message *message, const void *value, size_t bytes);
+/* `contract`: a subject, where in it (a JSON Pointer) and what is wrong there; `what` is whose. */
+struct tr_failure *tr_contract_failure(const char *subject, const char *path, const char *reason, const char *what);
 /* The failure of a call whose name nobody holds. A new reference. */
 struct tr_failure *tr_addressee_failure(const struct tr_component *component, const char *instance, size_t len);
+/* Into a list of calls, where its sequence has it. */
+void tr_invocation_put(struct tr_list *calls, struct tr_invocation *invocation);
 /* In a line, or in a replica's own queue (NULL: in its line), by its sequence, so that one that comes back is first. The queue gets a
  * reference. Nothing where it was settled meanwhile. */
 void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invocation *invocation, struct tr_replica *replica)
         TR_REQUIRES(component->lock);
 /* Takes a delivery back that has not begun, or could not, and accounts for it. False where it has begun, or is over. */
 bool tr_delivery_withdraw(struct tr_message *own);
+/* A call that was picked: what it is to be delivered with is there, or could not be had. */
+void tr_component_deliver(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_target *target,
+                          struct tr_failure *failure);
+/* What it has changed came too late: it is first in its queue again. */
+void tr_component_run_again(struct tr_message *call);
+/* Something that a call has changed is being written, and the component does not end; or it is not any more. */
+void tr_component_begin_write(struct tr_component *component);
+void tr_component_end_write(struct tr_component *component);
+/* It has changed its entity, or does not. */
+void tr_component_end_turn(struct tr_invocation *invocation);
 /* An answer that settled nothing; a call that goes to another replica. */
 void tr_component_count_late(struct tr_component *component, const char *operation);
 void tr_component_count_redelivered(struct tr_component *component, const char *operation);

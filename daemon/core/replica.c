@@ -198,6 +198,7 @@ struct tr_target *tr_replica_target(struct tr_replica *replica) {
 static void take_queue_locked(struct tr_component *component, struct tr_replica *replica, struct tr_list *ret_calls)
         TR_REQUIRES(component->lock) {
         struct tr_message *message;
+        tr_entity_turns_restore(&component->turns); /* some were put aside from it */
         tr_list_splice(ret_calls, &replica->queue);
         tr_list_for_each(message, ret_calls, link) {
                 message->invocation->queued = false;
@@ -253,8 +254,10 @@ void tr_replica_hold(struct tr_replica *replica) {
                 replica->state = TR_REPLICA_HOLDING;
                 component->holding++;
                 /* what waits for the name goes on waiting, where it is the same one: nobody is refused for that */
-                if (before && before->state == TR_REPLICA_HOLDING && strcmp(before->instance, replica->instance) == 0)
+                if (before && before->state == TR_REPLICA_HOLDING && strcmp(before->instance, replica->instance) == 0) {
+                        tr_entity_turns_restore(&component->turns);
                         tr_list_splice(&replica->queue, &before->queue);
+                }
                 if (before)
                         retire_locked(component, before, &calls);
         }

@@ -119,8 +119,8 @@ START_TEST(what_needs_the_store_is_refused) {
                 "  touch = function(input, context) context.entities:get('a') end,\n"
                 "  wait = function(input, context) context.task('c', 'touch') end } }");
         expect("return { outcome('c', 'change'), outcome('c', 'make') }",
-               "[\"store/no: change is a transition, which needs the store, and there is none yet\","
-               "\"store/no: make is an assignment, which needs the store, and there is none yet\"]");
+               "[\"store/no: there is no store: this program has none\","
+               "\"store/no: there is no store: this program has none\"]");
         expect("return { outcome('c', 'touch'), outcome('c', 'wait') }",
                "[\"fault(error)/yes: entities need the store, and there is none yet\","
                "\"fault(error)/yes: tasks need the store, and there is none yet\"]");
