@@ -108,7 +108,7 @@ START_TEST(an_operation_gets_what_its_type_says) {
         expect("return { outcome('c', 'plain', 1), outcome('c', 'compute', 'a'), outcome('c', 'act', { 1 }) }",
                "[[2,1,\"plain\"],[2,\"a\",\"compute\"],[2,[1],\"act\"]]");
         expect("return { outcome('c', 'look', 1), outcome('c', 'list', true) }",
-               "[[3,1,\"nil\",\"look\"],[3,true,\"table\",\"list\"]]");
+               "[[3,1,\"nil\",\"look\"],\"store/no: there is no store: this program has none\"]");
 }
 END_TEST
 
