@@ -16,9 +16,13 @@
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/core/invocation.h"
 #include "daemon/core/system.h"
+
+/* How soon what one that leaves has in hand is looked at again, at least. */
+#define LEAVE_LOOK_NS (100 * TR_NS_PER_MS)
 
 struct tr_replica *tr_replica_ref(struct tr_replica *replica) {
         /* relaxed: who copies a reference has one */
@@ -43,6 +47,77 @@ void tr_replica_unref(struct tr_replica *replica) {
         tr_manifest_unref(replica->manifest);
         tr_component_unref(replica->component);
         free(replica);
+}
+
+/* Leaving with something in hand */
+
+/* Whether all that it has in hand is over for who asked for it. It gets no more, so that lasts. */
+static bool is_forsaken_locked(const struct tr_component *component, const struct tr_replica *replica)
+        TR_REQUIRES(component->lock) {
+        const struct tr_delivery *delivery;
+        uint32_t over = 0;
+        tr_list_for_each(delivery, &replica->in_hand, link)
+                over += tr_message_state(delivery->message) == TR_MESSAGE_SETTLED;
+        return over == replica->in_hand_count; /* what is on its way is counted, and not listed yet */
+}
+
+static bool is_leaving_locked(const struct tr_component *component, const struct tr_replica *replica)
+        TR_REQUIRES(component->lock) {
+        return replica->state == TR_REPLICA_RETIRING && replica->in_hand_count > 0;
+}
+
+static bool is_leaving(struct tr_replica *replica) {
+        struct tr_component *component = replica->component;
+        tr_lock_acquire(&component->lock);
+        bool leaving = is_leaving_locked(component, replica);
+        tr_lock_release(&component->lock);
+        return leaving;
+}
+
+static void leave_clear_timer(struct tr_replica *replica) {
+        if (tr_system_clear_timer(replica->component->target.system, &replica->leave_timer))
+                tr_replica_unref(replica);
+}
+
+/*
+ * Who retires is waited for as long as somebody waits for what it has in hand. What nobody waits for a client may never answer: it was
+ * told so, and has dropped it; or it hangs, which is why nobody waits any more. So that does not keep it for ever: when nobody has
+ * waited at two looks, a grace apart, it is told.
+ */
+static void leave_set_timer(struct tr_replica *replica) {
+        struct tr_component *component = replica->component;
+        uint64_t grace_ns = component->target.system->limits.grace_ns;
+        if (!replica->ops->forsaken || grace_ns == TR_NEVER || !is_leaving(replica))
+                return;
+        uint64_t after_ns = grace_ns > LEAVE_LOOK_NS ? grace_ns : LEAVE_LOOK_NS;
+        tr_replica_ref(replica);
+        int r = tr_system_set_timer(component->target.system, &replica->leave_timer, tr_clock_deadline_ns(after_ns));
+        if (r != 0)
+                tr_replica_unref(replica);
+        if (r < 0)
+                tr_log(TR_LOG_ERROR, "component %s: out of memory for the timer of %s, which leaves", component->target.label,
+                       replica->instance);
+        if (!is_leaving(replica)) /* meanwhile it has gone, and saw no timer */
+                leave_clear_timer(replica);
+}
+
+static void on_leave_timer(struct tr_timer *timer) {
+        struct tr_replica *replica = tr_container_of(timer, struct tr_replica, leave_timer);
+        struct tr_component *component = replica->component;
+        tr_lock_acquire(&component->lock);
+        bool was_forsaken = replica->forsaken;
+        replica->forsaken = is_leaving_locked(component, replica) && is_forsaken_locked(component, replica);
+        bool tell = replica->forsaken && was_forsaken;
+        uint32_t in_hand = replica->in_hand_count;
+        tr_lock_release(&component->lock);
+        if (tell) {
+                tr_log(TR_LOG_WARNING, "component %s: %s leaves without an answer to %u calls, which nobody waits for",
+                       component->target.label, replica->instance, in_hand);
+                replica->ops->forsaken(replica);
+        } else {
+                leave_set_timer(replica);
+        }
+        tr_replica_unref(replica);
 }
 
 /* Joining */
@@ -86,6 +161,7 @@ static struct tr_replica *replica_new(struct tr_component *component, const stru
         replica->kind = options->kind;
         replica->whole_entities = options->whole_entities;
         replica->since_ms = tr_clock_wall_ms();
+        replica->leave_timer.fire = on_leave_timer;
         if (options->successor_of)
                 replica->successor_of = tr_replica_ref(options->successor_of);
         return replica;
@@ -212,6 +288,7 @@ static bool retire_locked(struct tr_component *component, struct tr_replica *rep
                 return false;
         component->holding -= replica->state == TR_REPLICA_HOLDING;
         replica->state = TR_REPLICA_RETIRING;
+        replica->forsaken = is_forsaken_locked(component, replica);
         take_queue_locked(component, replica, ret_calls);
         return true;
 }
@@ -265,6 +342,7 @@ void tr_replica_hold(struct tr_replica *replica) {
         if (before) {
                 refuse_addressed(before, &calls);
                 tr_replica_tell_retired(before);
+                leave_set_timer(before);
         }
         tr_replica_unref(before);
         tr_component_dispatch(component);
@@ -278,8 +356,10 @@ void tr_replica_retire(struct tr_replica *replica) {
         tr_lock_release(&component->lock);
         refuse_addressed(replica, &calls);
         tr_replica_tell_retired(replica);
-        if (first)
+        if (first) {
+                leave_set_timer(replica);
                 tr_component_try_end(component);
+        }
 }
 
 void tr_replica_died(struct tr_replica *replica) {
@@ -301,6 +381,7 @@ void tr_replica_died(struct tr_replica *replica) {
         tr_replica_unref(before);
         tr_target_unref(target);
         if (first) {
+                leave_clear_timer(replica);
                 tr_component_try_end(component);
                 tr_replica_unref(replica); /* the list's */
         }

@@ -8,6 +8,7 @@
 
 #include "daemon/base/list.h"
 #include "daemon/core/component.h"
+#include "daemon/core/timer.h"
 #include "proto/limits.h"
 
 /*
@@ -35,6 +36,9 @@ struct tr_replica_ops {
         void (*cancel)(struct tr_replica *replica, struct tr_message *delivery);
         /* It was told to retire, and has nothing in hand any more. Once, no lock held, any thread. */
         void (*retired)(struct tr_replica *replica);
+        /* It retires, and nobody waits any more, since a grace or longer, for any of what it has in hand: it may never say that it has
+         * answered that. No lock held. NULL: it is waited for. */
+        void (*forsaken)(struct tr_replica *replica);
         /* It is to end soon: its component does. To be answered by tr_replica_retire() or tr_replica_died(), now or later. No lock
          * held, any thread. */
         void (*stop)(struct tr_replica *replica, enum tr_stop_reason reason);
@@ -91,6 +95,8 @@ struct tr_replica {
         bool congested;         /* its target took no more; until something is answered, or tr_replica_relieved() */
         uint32_t reliefs;       /* how often that was called */
         bool retired_told;
+        bool forsaken;          /* it retires, and nobody waited any more for what it has in hand when that was looked at last */
+        struct tr_timer leave_timer; /* until that is looked at again; holds a reference while it is set */
         char **operations;      /* that it serves; NULL: all */
         _Atomic uint64_t calls_total;
         _Atomic uint64_t faults_total;

@@ -112,7 +112,8 @@ static void on_stop(struct tr_replica *replica, enum tr_stop_reason reason) {
         tr_replica_retire(replica);
 }
 
-static void on_kill(struct tr_replica *replica) {
+/* At once: it is killed, or nobody waits for what it has. Its client goes on with that, and its answers are ignored. */
+static void on_over(struct tr_replica *replica) {
         serving_end(serving_of(replica), replica);
 }
 
@@ -124,7 +125,8 @@ static const struct tr_replica_ops replica_ops = {
         .cancel = on_cancel,
         .retired = on_retired,
         .stop = on_stop,
-        .kill = on_kill,
+        .forsaken = on_over,
+        .kill = on_over,
         .release = on_release,
 };
 

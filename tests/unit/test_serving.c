@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/core/component.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/system.h"
@@ -165,6 +166,83 @@ START_TEST(who_withdraws_gives_its_name_up_and_answers_what_it_holds) {
         io_client_expect(&client, "[1,4,nil,nil]");
         serve(&worker, "shop", "{'instance':'till'}");
         end();
+}
+END_TEST
+
+/* What nobody waits for is waited for no longer than the grace. */
+START_TEST(who_withdraws_and_never_answers_is_let_go) {
+        begin();
+        fixture.system->limits.grace_ns = TR_NS_PER_MS;
+        serve(&worker, "shop", "{'instance':'till'}");
+        io_client_say(&client, "[0,1,'call',['shop','watch',1,{'instance':'till','timeout':1}]]");
+        uint32_t id = hear_call(&worker, "'call',['watch',1,");
+        io_client_expect(&client, "[1,1,[0,'abandoned: till did not answer in time (ran: maybe)'],nil]");
+        char cancel[32];
+        snprintf(cancel, sizeof(cancel), "[2,'cancel',[%" PRIu32 "]]", id);
+        io_client_expect(&worker, cancel);
+        io_client_say(&worker, "[0,9,'withdraw',['shop']]");
+        io_client_expect(&worker, "[1,9,nil,nil]");
+        /* It is too late for that, and it may serve again. */
+        io_client_say(&worker, "[1,%" PRIu32 ",nil,'late']", id);
+        serve(&worker, "shop", "{'instance':'till'}");
+        io_client_say(&client, "[0,2,'call',['shop','watch',2,{'instance':'till'}]]");
+        id = hear_call(&worker, "'call',['watch',2,");
+        io_client_say(&worker, "[1,%" PRIu32 ",nil,'seen']", id);
+        io_client_expect(&client, "[1,2,nil,'seen']");
+        end();
+}
+END_TEST
+
+START_TEST(what_somebody_waits_for_is_waited_for) {
+        begin();
+        fixture.system->limits.grace_ns = TR_NS_PER_MS;
+        serve(&worker, "mill", "{}");
+        io_client_say(&client, "[0,1,'call',['mill','grind',1]][0,2,'call',['mill','grind',2]]");
+        uint32_t one = hear_call(&worker, "'call',['grind',1,");
+        hear_call(&worker, "'call',['grind',2,");
+        io_client_say(&client, "[0,3,'cancel',[2]]");
+        io_client_expect_both(&client, "[1,3,nil,true]", "[1,2,[0,'cancelled: the caller took the request back (ran: maybe)'],nil]");
+        expect_start(&worker, "[2,'cancel',[");
+        io_client_say(&worker, "[0,9,'withdraw',['mill']]");
+        /* So many looks later: */
+        io_client_say(&client, "[0,4,'call',['shop','count',nil,{'timeout':500}]]");
+        expect_start(&client, "[1,4,[0,'timeout: ");
+        /* it has neither been let go nor has another got what it has. */
+        serve(&client, "mill", "{}");
+        io_client_say(&worker, "[1,%" PRIu32 ",nil,'flour'][0,8,'ping',[]]", one);
+        io_client_expect(&client, "[1,1,nil,'flour']");
+        io_client_expect(&worker, "[1,8,nil,'pong']");
+        io_client_expect(&worker, "[1,9,nil,nil]");
+        end();
+}
+END_TEST
+
+static void stop_mill(struct io_fixture *of, void *asker) {
+        struct tr_component *component = tr_component_find(of->system, "mill", 4);
+        struct tr_message *end = fake_message(asker, 1, "", 0);
+        end->kind = TR_MESSAGE_DONE;
+        tr_target_watch(&component->target, end);
+        component->target.ops->stop(&component->target, TR_STOP_ASKED, TR_NEVER);
+        tr_component_unref(component);
+}
+
+START_TEST(a_component_that_stops_does_not_wait_for_what_nobody_waits_for) {
+        begin();
+        fixture.system->limits.grace_ns = TR_NS_PER_MS;
+        serve(&worker, "mill", "{}");
+        io_client_say(&client, "[0,1,'call',['mill','grind',1,{'timeout':1}]]");
+        hear_call(&worker, "'call',['grind',1,");
+        expect_start(&client, "[1,1,[0,'timeout: ");
+        expect_start(&worker, "[2,'cancel',[");
+        struct fake_asker asker;
+        fake_asker_init(&asker);
+        io_fixture_run(&fixture, stop_mill, &asker);
+        fake_asker_wait(&asker, 1);
+        ck_assert(asker.outcomes[0].resolved);
+        io_client_say(&client, "[0,2,'instances',['mill']]");
+        io_client_expect(&client, "[1,2,[1,'not-found: there is no component mill (ran: no)'],nil]");
+        end();
+        fake_asker_deinit(&asker);
 }
 END_TEST
 
@@ -610,7 +688,8 @@ END_TEST
 
 suite_main("serving", a_call_goes_to_who_serves_and_its_answer_back, what_waits_for_a_replica_comes_behind_the_answer_of_serve,
            one_connection_serves_several_and_listens, one_replica_per_component_and_connection,
-           who_withdraws_gives_its_name_up_and_answers_what_it_holds, withdraws_when_it_is_gone_already, errors_that_are_declared_are_refusals,
+           who_withdraws_gives_its_name_up_and_answers_what_it_holds, who_withdraws_and_never_answers_is_let_go,
+                what_somebody_waits_for_is_waited_for, a_component_that_stops_does_not_wait_for_what_nobody_waits_for, withdraws_when_it_is_gone_already, errors_that_are_declared_are_refusals,
            a_call_that_nobody_waits_for_is_told, who_serves_and_goes_hands_its_calls_on,
            what_is_addressed_to_who_goes_ends_at_once, an_outcome_may_be_a_notification,
            values_go_out_as_the_connection_takes_them, deadlines_are_the_calls_own, who_has_no_room_is_given_more_when_it_has,
