@@ -32,6 +32,8 @@ struct tr_system;
 #define TR_STORE_TEXT_MAX 256
 /* Bytes of all that one job answers; beyond it is `too-large`. */
 #define TR_STORE_ANSWER_MAX (64u << 20)
+/* Tasks that are loaded at once at most. */
+#define TR_STORE_LOAD_MAX 256
 /* As a version that is expected: any, or none. */
 #define TR_STORE_ANY UINT64_MAX
 /* A time that never comes. */
@@ -60,8 +62,8 @@ enum tr_store_kind {
         /* Names that are held, of components that want to know of those that were lost. */
         TR_STORE_NAME_HOLD,    /* component, id (the instance) */
         TR_STORE_NAME_RELEASE, /* the same */
-        TR_STORE_NAMES_LEFT,   /* component: value is an array of the names that a daemon before this one has left held; they are
-                                * told once. A write */
+        TR_STORE_NAMES_LEFT,   /* reads: component: value is an array of the names that a daemon before this one has left held */
+        TR_STORE_NAMES_FORGET, /* component: those; to be submitted behind what has come of them */
         TR_STORE_BACKUP, /* path, absolute: all of it, as it is at one moment, in a file of its own, which is there as a whole or not at all */
 };
 
