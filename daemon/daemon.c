@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon object: what it is made of is created from the bottom up (host, signals, server, supervisor, pools, components, drain) and
+ * The daemon object: what it is made of is created from the bottom up (host, signals, server, supervisor, pools, components, drain, store) and
  * destroyed in reverse. In between it serves, until a signal or the method `shutdown` begins the drain:
  *
  *      serving -> draining (no connection, no spawn; actors stop) -> over
@@ -30,6 +30,7 @@
 #include "daemon/pools.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
+#include "daemon/store/sqlite_store.h"
 #include "daemon/supervisor.h"
 #include "daemon/watch/metrics.h"
 #include "daemon/watch/trace_file.h"
@@ -39,6 +40,8 @@ struct tr_daemon {
         const struct tr_settings *settings; /* in effect */
         struct tr_settings *reloaded;       /* the same, where they are not those of the options, which are kept for what is not reloaded */
         struct tr_host host;
+        struct tr_sqlite_store *store; /* NULL: there is none, and what needs it is told why */
+        char *store_why;
         struct tr_signals *signals;
         struct tr_server *server;
         struct tr_crew *crew;
@@ -240,6 +243,49 @@ static int daemon_create_host(struct tr_daemon *daemon) {
         return tr_error_fold(tr_host_init(&daemon->host, &options));
 }
 
+/* Whether there is to be no daemon without it: it was configured, or it is a user's own. The system's is where a daemon that somebody
+ * starts by hand may not be able to write. One that is newer was written to by a daemon like this one, whoever that was. */
+static bool store_has_to_be(const struct tr_daemon *daemon, int r) {
+        return daemon->settings->store_path_line > 0 || daemon->options.scope == TR_SETTINGS_USER || r == TR_STORE_OPEN_NEWER;
+}
+
+static int daemon_of_store(int r) {
+        switch (r) {
+        case TR_STORE_OPEN_LOCKED:
+                return TR_DAEMON_STORE_IN_USE;
+        case TR_STORE_OPEN_NEWER:
+                return TR_DAEMON_STORE_NEWER;
+        default:
+                return TR_DAEMON_NO_STORE;
+        }
+}
+
+/* 0, TR_DAEMON_*, or a negative errno. */
+static int daemon_open_store(struct tr_daemon *daemon) {
+        const struct tr_settings *settings = daemon->settings;
+        const char *why;
+        int r;
+
+        r = tr_sqlite_store_new(settings->store_path, &daemon->store, &daemon->store_why);
+        if (r == 0) {
+                daemon->host.system->store = tr_sqlite_store_interface(daemon->store);
+                return 0;
+        }
+        if (r < 0)
+                return tr_error_fold(r);
+        why = daemon->store_why ? daemon->store_why : "out of memory";
+        if (!store_has_to_be(daemon, r)) {
+                tr_log(TR_LOG_WARNING, "there is no store, for tasks and entities: %s", why);
+                daemon->host.system->store_why = why;
+                return 0;
+        }
+        if (settings->store_path_line > 0)
+                tr_log(TR_LOG_ERROR, "%s:%d: store.path: %s", settings->file, settings->store_path_line, why);
+        else
+                tr_log(TR_LOG_ERROR, "store.path: %s", why);
+        return daemon_of_store(r);
+}
+
 static int daemon_create_server(struct tr_daemon *daemon) {
         const struct tr_server_options options = {
                 .loop = daemon->host.loop,
@@ -368,6 +414,9 @@ int tr_daemon_new(const struct tr_daemon_options *options, struct tr_daemon **re
                 r = daemon_set_trace_file(daemon);
         if (r == 0)
                 r = daemon_listen(daemon);
+        /* behind the socket: of two daemons that share both, the second is told of that */
+        if (r == 0)
+                r = daemon_open_store(daemon);
         if (r != 0) {
                 tr_daemon_free(daemon);
                 return r;
@@ -389,6 +438,8 @@ void tr_daemon_free(struct tr_daemon *daemon) {
                 return;
         if (daemon->host.system)
                 tr_system_clear_timer(daemon->host.system, &daemon->watchdog);
+        /* what was submitted is done, and answered where that can be; nothing more is taken */
+        tr_sqlite_store_close(daemon->store);
         tr_drain_free(daemon->drain);
         tr_configured_components_free(daemon->components);
         tr_pools_free(daemon->pools);
@@ -400,7 +451,10 @@ void tr_daemon_free(struct tr_daemon *daemon) {
         tr_signals_free(daemon->signals);
         tr_host_deinit(&daemon->host);
         tr_settings_free(daemon->reloaded);
-        /* a stuck actor may come back to the host, which is in it */
-        if (!daemon->host.system)
+        /* a stuck actor may come back to the host, which is in it, and to the store */
+        if (!daemon->host.system) {
+                tr_sqlite_store_free(daemon->store);
+                free(daemon->store_why);
                 free(daemon);
+        }
 }

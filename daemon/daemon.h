@@ -21,6 +21,9 @@ struct tr_daemon_options {
 /* Why there is no daemon, beside TR_LISTEN_* of daemon/io/server.h. The log says more. */
 enum {
         TR_DAEMON_NO_TRACE_FILE = 64, /* the configured trace.file cannot be written */
+        TR_DAEMON_STORE_IN_USE,       /* by another daemon */
+        TR_DAEMON_STORE_NEWER,        /* it is of a version that is not known */
+        TR_DAEMON_NO_STORE,           /* it cannot be opened */
 };
 
 /* Creates everything and listens; nothing runs yet. 0, TR_LISTEN_*, TR_DAEMON_*, or a negative errno.

@@ -32,16 +32,19 @@ static int exit_of_errno(int r) {
         return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN ? EX_OSERR : EX_SOFTWARE;
 }
 
-/* Where there is no listening socket the log has said why. */
-static int exit_of_listen(int r) {
+/* Where there is no listening socket, or no store, the log has said why. */
+static int exit_of_daemon(int r) {
         switch (r) {
         case TR_LISTEN_IN_USE:
+        case TR_DAEMON_STORE_IN_USE:
                 return EX_TEMPFAIL;
         case TR_LISTEN_NO_GROUP:
         case TR_LISTEN_BAD_FD:
         case TR_DAEMON_NO_TRACE_FILE:
+        case TR_DAEMON_STORE_NEWER:
                 return EX_CONFIG;
         case TR_LISTEN_BAD_PATH:
+        case TR_DAEMON_NO_STORE:
                 return EX_CANTCREAT;
         default:
                 return exit_of_errno(r);
@@ -109,7 +112,7 @@ static int serve_under(const struct tr_systemd *systemd) {
 
         r = tr_daemon_new(&daemon_options, &daemon);
         if (r != 0)
-                return exit_of_listen(r);
+                return exit_of_daemon(r);
         r = tr_daemon_run(daemon);
         tr_daemon_free(daemon);
         return r < 0 ? exit_of_errno(r) : EX_OK;

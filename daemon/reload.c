@@ -73,6 +73,7 @@ void tr_reload_log_unapplied(const struct tr_settings *before, const struct tr_s
                 { "socket.mode", before->socket_mode == after->socket_mode },
                 { "socket.group", same_text(before->socket_group, after->socket_group) },
                 { "path", same_texts(before->path, after->path) },
+                { "store.path", same_text(before->store_path, after->store_path) },
                 { "allow", before->allow == after->allow },
                 { "limits.nesting", before->limits.nesting == after->limits.nesting },
         };

@@ -52,8 +52,8 @@ static void put(struct tr_writer *text, const char *literal) {
         tr_write_raw(text, literal, strlen(literal));
 }
 
-/* Text that is UTF-8. */
-static void put_string(struct tr_writer *text, const void *data, size_t len) {
+/* Text that is UTF-8. Not inlined: its buffer is not to be on the stack once for each level. */
+static __attribute__((noinline)) void put_string(struct tr_writer *text, const void *data, size_t len) {
         const char *from = data;
 
         put(text, "\"");

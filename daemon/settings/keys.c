@@ -87,7 +87,7 @@ static const struct tr_key access_keys[] = {
 };
 
 static const struct tr_key store_keys[] = {
-        { "path", tr_read_path, TR_KEY_UNKEPT, .flags = TR_KEY_UNBUILT },
+        { "path", tr_read_path, AT(store_path) },
         { NULL },
 };
 

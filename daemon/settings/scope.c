@@ -85,11 +85,17 @@ static int apply_lua_path(struct tr_settings *settings) {
 
 int tr_scope_apply_user(struct tr_settings *settings) {
         char *socket = runtime_path("troupe/troupe.sock");
+        char *store = base_path("XDG_STATE_HOME", ".local/state", "troupe/troupe.db");
 
-        if (!socket)
+        if (!socket || !store) {
+                free(socket);
+                free(store);
                 return tr_error_origin(-ENOMEM);
+        }
         free(settings->socket_path);
         settings->socket_path = socket;
+        free(settings->store_path);
+        settings->store_path = store;
         settings->socket_mode = 0600;
         free(settings->socket_group);
         settings->socket_group = NULL;

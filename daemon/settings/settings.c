@@ -114,6 +114,7 @@ static int read_text(struct tr_settings *settings, const char *file, const char 
         };
         const struct tr_place socket = { .key = "socket" }, group = { .parent = &socket, .key = "group" };
         const struct tr_place trace = { .key = "trace" }, trace_file = { .parent = &trace, .key = "file" };
+        const struct tr_place store = { .key = "store" }, store_path = { .parent = &store, .key = "path" };
         json_t *document;
         int r;
 
@@ -130,6 +131,7 @@ static int read_text(struct tr_settings *settings, const char *file, const char 
                 return TR_SETTINGS_WRONG;
         read_document(&reader, document, settings);
         settings->socket_group_line = has(document, "socket", "group") ? tr_place_line(&group, text, len) : 0;
+        settings->store_path_line = has(document, "store", "path") ? tr_place_line(&store_path, text, len) : 0;
         settings->trace_file_line = settings->trace_file ? tr_place_line(&trace_file, text, len) : 0;
         settings->has_allow = has(document, NULL, "allow");
         settings->has_log_level = has(document, "log", "level");
@@ -239,6 +241,7 @@ void tr_settings_free(struct tr_settings *settings) {
         free(settings->file);
         free(settings->socket_path);
         free(settings->socket_group);
+        free(settings->store_path);
         free(settings->trace_file);
         tr_texts_free(settings->path);
         tr_settings_actors_deinit(&settings->actors);

@@ -163,6 +163,8 @@ struct tr_settings {
         struct tr_settings_sources sources;
         struct tr_settings_components components; /* of all sources, in their order */
         struct tr_settings_limits limits;
+        char *store_path;
+        int store_path_line; /* where it was configured; 0: it was not */
         char *trace_file;    /* NULL: none */
         int trace_file_line; /* where it was configured */
         uint64_t log_level;  /* enum tr_log_level */

@@ -144,7 +144,11 @@ struct tr_failure *tr_backup_whole(struct tr_database *database, const char *pat
         struct tr_backup backup;
         bool whole = false;
         struct tr_failure *failure = tr_backup_begin(&backup, database, path);
-        while (!failure && !whole)
+        if (!failure)
                 failure = tr_backup_step(&backup, -1, &whole);
+        if (!failure && !whole) {
+                failure = cannot(path, "somebody else has the store open");
+                tr_backup_abandon(&backup);
+        }
         return failure ? failure : tr_backup_end(&backup);
 }

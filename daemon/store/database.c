@@ -55,7 +55,7 @@ struct tr_failure *tr_database_failure(const struct tr_database *database, int r
 
 /* Statements */
 
-sqlite3_stmt *tr_statement(struct tr_database *database, enum tr_statement which, int *ret_error) {
+sqlite3_stmt *tr_statement(struct tr_database *database, enum tr_statement which, const char *one, const char *two, int *ret_error) {
         sqlite3_stmt **statement = &database->statements[which];
         if (!*statement) {
                 int code = sqlite3_prepare_v3(database->sqlite, statement_texts[which], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
@@ -66,6 +66,8 @@ sqlite3_stmt *tr_statement(struct tr_database *database, enum tr_statement which
         }
         sqlite3_reset(*statement);
         sqlite3_clear_bindings(*statement);
+        tr_bind_text(*statement, 1, one);
+        tr_bind_text(*statement, 2, two);
         return *statement;
 }
 
@@ -74,6 +76,12 @@ int tr_statement_run(struct tr_database *database, sqlite3_stmt *statement) {
         int r = code == SQLITE_DONE || code == SQLITE_ROW ? 0 : tr_database_failed(database, code);
         sqlite3_reset(statement);
         return r;
+}
+
+int tr_statement_do(struct tr_database *database, enum tr_statement which, const char *one, const char *two) {
+        int r = 0;
+        sqlite3_stmt *statement = tr_statement(database, which, one, two, &r);
+        return statement ? tr_statement_run(database, statement) : r;
 }
 
 int tr_statement_row(struct tr_database *database, sqlite3_stmt *statement) {

@@ -32,7 +32,6 @@ enum {
 #define TR_STATEMENTS(X)                                                                                                             \
         X(BEGIN, "BEGIN IMMEDIATE")                                                                                                  \
         X(COMMIT, "COMMIT")                                                                                                          \
-        X(ROLLBACK, "ROLLBACK")                                                                                                      \
         X(ENTITY_GET, "SELECT version, created, updated, body FROM entities WHERE component = ?1 AND id = ?2")                       \
         X(ENTITY_INSERT, "INSERT INTO entities (component, id, version, created, updated, body) VALUES (?1, ?2, 1, ?3, ?3, ?4)")     \
         X(ENTITY_UPDATE, "UPDATE entities SET version = version + 1, updated = ?3, body = ?4 WHERE component = ?1 AND id = ?2")      \
@@ -102,10 +101,13 @@ int tr_database_failed(struct tr_database *database, int code);
 /* The failure of a job that could not be done: no-memory for -ENOMEM, else `store`, with `why`. */
 struct tr_failure *tr_database_failure(const struct tr_database *database, int r);
 
-/* A statement, ready to be bound: reset, its values forgotten. NULL: *ret_error says why. */
-sqlite3_stmt *tr_statement(struct tr_database *database, enum tr_statement which, int *ret_error);
+/* A statement, ready to be run or to be bound further: `one` is its ?1 and `two` its ?2 (NULL: it is NULL), which stay until it is run.
+ * NULL: *ret_error says why. */
+sqlite3_stmt *tr_statement(struct tr_database *database, enum tr_statement which, const char *one, const char *two, int *ret_error);
 /* Runs one that answers no rows, and resets it. 0 or a negative errno. */
 TR_MUST_CHECK int tr_statement_run(struct tr_database *database, sqlite3_stmt *statement);
+/* Both. */
+TR_MUST_CHECK int tr_statement_do(struct tr_database *database, enum tr_statement which, const char *one, const char *two);
 /* The next row: 0, or TR_STATEMENT_OVER, or a negative errno; after both it is reset. */
 enum {
         TR_STATEMENT_OVER = 1,

@@ -64,11 +64,9 @@ int tr_entity_write_row(struct tr_store_job *job, const struct tr_entity_row *ro
 static int find(struct tr_database *database, const struct tr_store_job *job, const char *id, sqlite3_stmt **ret_statement,
                 struct tr_entity_row *ret_row) {
         int r = 0;
-        sqlite3_stmt *get = tr_statement(database, TR_STATEMENT_ENTITY_GET, &r);
+        sqlite3_stmt *get = tr_statement(database, TR_STATEMENT_ENTITY_GET, job->component, id, &r);
         if (!get)
                 return r;
-        tr_bind_text(get, 1, job->component);
-        tr_bind_text(get, 2, id);
         r = tr_statement_row(database, get);
         if (r != 0)
                 return r;
@@ -174,11 +172,9 @@ static int compose(struct tr_store_job *job, const struct tr_entity_row *row, st
 static int put(struct tr_database *database, const struct tr_store_job *job, const struct tr_entity_row *row, const struct tr_writer *text,
                bool is_new) {
         int r = 0;
-        sqlite3_stmt *write = tr_statement(database, is_new ? TR_STATEMENT_ENTITY_INSERT : TR_STATEMENT_ENTITY_UPDATE, &r);
+        sqlite3_stmt *write = tr_statement(database, is_new ? TR_STATEMENT_ENTITY_INSERT : TR_STATEMENT_ENTITY_UPDATE, job->component, row->id, &r);
         if (!write)
                 return r;
-        tr_bind_text(write, 1, job->component);
-        tr_bind_text(write, 2, row->id);
         sqlite3_bind_int64(write, 3, row->updated_ms);
         tr_bind_bytes(write, 4, text->data, text->len, true);
         return tr_statement_run(database, write);
@@ -238,7 +234,7 @@ int tr_job_write(struct tr_database *database, struct tr_store_job *job) {
 int tr_job_delete(struct tr_database *database, struct tr_store_job *job) {
         struct tr_writer writer = TR_WRITER_INIT;
         struct tr_entity_row row = { 0 };
-        sqlite3_stmt *get = NULL, *delete = NULL;
+        sqlite3_stmt *get = NULL;
         int r = find(database, job, job->id, &get, &row);
         if (r < 0)
                 return r;
@@ -250,14 +246,8 @@ int tr_job_delete(struct tr_database *database, struct tr_store_job *job) {
                 job->failure = conflict(job, job->id, row.version);
                 return 0;
         }
-        if (job->found) {
-                delete = tr_statement(database, TR_STATEMENT_ENTITY_DELETE, &r);
-                if (!delete)
-                        return r;
-                tr_bind_text(delete, 1, job->component);
-                tr_bind_text(delete, 2, job->id);
-                r = tr_statement_run(database, delete);
-        }
+        if (job->found)
+                r = tr_statement_do(database, TR_STATEMENT_ENTITY_DELETE, job->component, job->id);
         if (r < 0)
                 return r;
         tr_write_bool(&writer, job->found);

@@ -14,6 +14,16 @@ int tr_job_answer(struct tr_store_job *job, struct tr_writer *writer) {
         return 0;
 }
 
+int tr_job_answer_array(struct tr_store_job *job, struct tr_writer *elements, uint32_t count) {
+        struct tr_writer array = TR_WRITER_INIT;
+        tr_write_array(&array, count);
+        tr_write_raw(&array, elements->data, elements->len);
+        if (tr_writer_error(elements))
+                array.error = tr_writer_error(elements);
+        tr_writer_deinit(elements);
+        return tr_job_answer(job, &array);
+}
+
 bool tr_job_writes(const struct tr_store_job *job) {
         switch (job->kind) {
         case TR_STORE_GET:

@@ -60,5 +60,7 @@ TR_MUST_CHECK int tr_entity_write_row(struct tr_store_job *job, const struct tr_
 
 /* Makes what was written the job's value, and the writer empty. 0 or -ENOMEM. */
 TR_MUST_CHECK int tr_job_answer(struct tr_store_job *job, struct tr_writer *writer);
+/* The same of an array, of the elements that were written. */
+TR_MUST_CHECK int tr_job_answer_array(struct tr_store_job *job, struct tr_writer *elements, uint32_t count);
 
 #endif

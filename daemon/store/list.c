@@ -309,7 +309,7 @@ static int read_rows(struct tr_database *database, struct tr_store_job *job, sql
 }
 
 static int run(struct tr_database *database, struct tr_store_job *job, const struct query *query) {
-        struct tr_writer documents = TR_WRITER_INIT, array = TR_WRITER_INIT;
+        struct tr_writer documents = TR_WRITER_INIT;
         sqlite3_stmt *statement;
         uint32_t count = 0;
         int code = sqlite3_prepare_v2(database->sqlite, (const char *)query->sql.data, -1, &statement, NULL);
@@ -319,13 +319,8 @@ static int run(struct tr_database *database, struct tr_store_job *job, const str
         if (r == 0)
                 r = read_rows(database, job, statement, &documents, &count);
         sqlite3_finalize(statement);
-        if (r == 0 && tr_writer_error(&documents))
-                r = tr_error_origin(-ENOMEM);
-        if (r == 0 && !job->failure) {
-                tr_write_array(&array, count);
-                tr_write_raw(&array, documents.data, documents.len);
-                r = tr_job_answer(job, &array);
-        }
+        if (r == 0 && !job->failure)
+                r = tr_job_answer_array(job, &documents, count);
         tr_writer_deinit(&documents);
         return r;
 }

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "daemon/base/cleanup.h"
 #include "daemon/base/lock.h"
 #include "daemon/base/thread.h"
 #include "daemon/store/backup.h"
@@ -98,12 +99,6 @@ static void finish_all(struct tr_list *jobs) {
         }
 }
 
-static int run_plain(struct tr_sqlite_store *store, enum tr_statement which) {
-        int r = 0;
-        sqlite3_stmt *statement = tr_statement(&store->database, which, &r);
-        return statement ? tr_statement_run(&store->database, statement) : r;
-}
-
 /* Some failures have rolled it back already. Where it cannot be, nothing can be written, and each that is tried says so. */
 static void roll_back(struct tr_sqlite_store *store) {
         tr_tally_forget(&store->tally);
@@ -114,14 +109,14 @@ static void roll_back(struct tr_sqlite_store *store) {
 /* All jobs of a list in one transaction: 0, or a negative errno, and nothing has happened. */
 static int commit_all(struct tr_sqlite_store *store, struct tr_list *jobs) {
         struct tr_store_job *job;
-        int r = run_plain(store, TR_STATEMENT_BEGIN);
+        int r = tr_statement_do(&store->database, TR_STATEMENT_BEGIN, NULL, NULL);
         tr_list_for_each(job, jobs, link) {
                 if (r < 0)
                         break;
                 r = tr_job_do(&store->database, job);
         }
         if (r == 0)
-                r = run_plain(store, TR_STATEMENT_COMMIT);
+                r = tr_statement_do(&store->database, TR_STATEMENT_COMMIT, NULL, NULL);
         if (r == 0)
                 tr_tally_commit(&store->tally);
         else
@@ -292,6 +287,10 @@ int tr_sqlite_store_new(const char *path, struct tr_sqlite_store **ret_store, ch
         if (r == 0) {
                 store->database.tally = &store->tally;
                 r = tr_tally_load(&store->database);
+                if (r < 0 && r != -ENOMEM) {
+                        *ret_why = tr_steal(store->database.why);
+                        r = TR_STORE_OPEN_UNUSABLE;
+                }
         }
         if (r == 0)
                 r = start_thread(store);

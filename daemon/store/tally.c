@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const tr_task_states[TR_TASK_STATES] = { "waiting", "running", "parked" };
+const char *const tr_tally_states[TR_TALLY_STATES] = { "waiting", "running", "parked" };
 
-enum tr_task_state tr_task_state_of(const char *name, size_t len) {
-        for (int state = 0; state < TR_TASK_STATES; state++)
-                if (strlen(tr_task_states[state]) == len && memcmp(tr_task_states[state], name, len) == 0)
-                        return (enum tr_task_state)state;
-        return TR_TASK_STATES;
+enum tr_tally_state tr_tally_state_of(const char *name, size_t len) {
+        for (int state = 0; state < TR_TALLY_STATES; state++)
+                if (strlen(tr_tally_states[state]) == len && memcmp(tr_tally_states[state], name, len) == 0)
+                        return (enum tr_tally_state)state;
+        return TR_TALLY_STATES;
 }
 
 void tr_tally_init(struct tr_tally *tally) {
@@ -49,7 +49,7 @@ static struct tr_tally_entry *add(struct tr_tally *tally, const char *component,
         return entries ? &entries[tally->count - 1] : NULL;
 }
 
-int tr_tally_note(struct tr_tally *tally, const char *component, size_t len, enum tr_task_state state, int64_t change) {
+int tr_tally_note(struct tr_tally *tally, const char *component, size_t len, enum tr_tally_state state, int64_t change) {
         struct tr_tally_entry *entry = find(tally, component, len);
         if (!entry)
                 entry = add(tally, component, len);
@@ -62,7 +62,7 @@ int tr_tally_note(struct tr_tally *tally, const char *component, size_t len, enu
 void tr_tally_commit(struct tr_tally *tally) {
         tr_lock_acquire(&tally->lock);
         for (size_t i = 0; i < tally->count; i++)
-                for (int state = 0; state < TR_TASK_STATES; state++)
+                for (int state = 0; state < TR_TALLY_STATES; state++)
                         tally->entries[i].counts[state] += (uint64_t)tally->entries[i].noted[state];
         tr_lock_release(&tally->lock);
         tr_tally_forget(tally);
@@ -77,8 +77,8 @@ void tr_tally_visit(struct tr_tally *tally, void (*visit)(void *userdata, const 
         tr_lock_acquire(&tally->lock);
         for (size_t i = 0; i < tally->count; i++) {
                 const struct tr_tally_entry *entry = &tally->entries[i];
-                const struct tr_store_counts counts = { entry->component, entry->counts[TR_TASK_WAITING], entry->counts[TR_TASK_RUNNING],
-                                                        entry->counts[TR_TASK_PARKED] };
+                const struct tr_store_counts counts = { entry->component, entry->counts[TR_TALLY_WAITING], entry->counts[TR_TALLY_RUNNING],
+                                                        entry->counts[TR_TALLY_PARKED] };
                 visit(userdata, &counts);
         }
         tr_lock_release(&tally->lock);

@@ -66,8 +66,6 @@ static int read_kept(sqlite3_stmt *statement, int at, struct tr_writer *writer) 
 
 static int bind_task(sqlite3_stmt *insert, const struct tr_store_job *job, const struct kept *input) {
         const struct tr_store_task *task = &job->task;
-        tr_bind_text(insert, 1, job->new_id);
-        tr_bind_text(insert, 2, task->component);
         tr_bind_text(insert, 3, task->operation);
         tr_bind_bytes(insert, 4, input->data, input->bytes, input->is_text);
         tr_bind_text(insert, 5, task->key);
@@ -88,11 +86,9 @@ static int bind_task(sqlite3_stmt *insert, const struct tr_store_job *job, const
 static int find_key(struct tr_database *database, struct tr_store_job *job) {
         size_t len;
         int r = 0;
-        sqlite3_stmt *find = tr_statement(database, TR_STATEMENT_TASK_KEY, &r);
+        sqlite3_stmt *find = tr_statement(database, TR_STATEMENT_TASK_KEY, job->task.component, job->task.operation, &r);
         if (!find)
                 return r;
-        tr_bind_text(find, 1, job->task.component);
-        tr_bind_text(find, 2, job->task.operation);
         tr_bind_text(find, 3, job->task.key);
         r = tr_statement_row(database, find);
         if (r == 0) {
@@ -110,7 +106,7 @@ static int insert_task(struct tr_database *database, struct tr_store_job *job) {
         if (r == 0)
                 r = tr_store_new_id(job->new_id);
         if (r == 0) {
-                sqlite3_stmt *insert = tr_statement(database, TR_STATEMENT_TASK_INSERT, &r);
+                sqlite3_stmt *insert = tr_statement(database, TR_STATEMENT_TASK_INSERT, job->new_id, job->task.component, &r);
                 if (insert) {
                         bind_task(insert, job, &input);
                         r = tr_statement_run(database, insert);
@@ -118,7 +114,7 @@ static int insert_task(struct tr_database *database, struct tr_store_job *job) {
                 }
         }
         if (r == 0)
-                r = tr_tally_note(database->tally, job->task.component, strlen(job->task.component), TR_TASK_WAITING, 1);
+                r = tr_tally_note(database->tally, job->task.component, strlen(job->task.component), TR_TALLY_WAITING, 1);
         tr_writer_deinit(&input.text);
         return r;
 }
@@ -209,10 +205,9 @@ static int read_task(sqlite3_stmt *row, const struct tr_store_job *job, struct t
 static int read_due(struct tr_database *database, struct loading *loading, bool delayed, int64_t from_ms, int64_t to_ms, uint32_t count) {
         struct tr_store_job *job = loading->job;
         int r = 0;
-        sqlite3_stmt *load = tr_statement(database, TR_STATEMENT_TASK_LOAD, &r);
+        sqlite3_stmt *load = tr_statement(database, TR_STATEMENT_TASK_LOAD, job->component, NULL, &r);
         if (!load)
                 return r;
-        tr_bind_text(load, 1, job->component);
         sqlite3_bind_int(load, 2, delayed);
         sqlite3_bind_int64(load, 3, from_ms);
         sqlite3_bind_int64(load, 4, to_ms);
@@ -232,7 +227,7 @@ static int read_due(struct tr_database *database, struct loading *loading, bool 
 /* Runs a statement that has one number. */
 static int run_with(struct tr_database *database, enum tr_statement which, int64_t number) {
         int r = 0;
-        sqlite3_stmt *statement = tr_statement(database, which, &r);
+        sqlite3_stmt *statement = tr_statement(database, which, NULL, NULL, &r);
         if (!statement)
                 return r;
         sqlite3_bind_int64(statement, 1, number);
@@ -245,7 +240,7 @@ static int mark(struct tr_database *database, const struct loading *loading) {
         for (uint32_t i = 0; r == 0 && i < job->tasks_count; i++) {
                 r = run_with(database, job->tasks[i].expired ? TR_STATEMENT_TASK_DELETE : TR_STATEMENT_LOADED_INSERT, loading->seqs[i]);
                 if (r == 0 && job->tasks[i].expired)
-                        r = tr_tally_note(database->tally, job->component, strlen(job->component), TR_TASK_WAITING, -1);
+                        r = tr_tally_note(database->tally, job->component, strlen(job->component), TR_TALLY_WAITING, -1);
         }
         return r;
 }
@@ -253,10 +248,9 @@ static int mark(struct tr_database *database, const struct loading *loading) {
 /* When the next one of a sort is due that is not loaded. */
 static int read_next(struct tr_database *database, struct tr_store_job *job, bool delayed) {
         int r = 0;
-        sqlite3_stmt *next = tr_statement(database, TR_STATEMENT_TASK_NEXT, &r);
+        sqlite3_stmt *next = tr_statement(database, TR_STATEMENT_TASK_NEXT, job->component, NULL, &r);
         if (!next)
                 return r;
-        tr_bind_text(next, 1, job->component);
         sqlite3_bind_int(next, 2, delayed);
         r = tr_statement_row(database, next);
         if (r == 0) {
@@ -304,17 +298,16 @@ int tr_job_task_load(struct tr_database *database, struct tr_store_job *job) {
 
 struct found_task {
         int64_t seq;
-        enum tr_task_state state;
+        enum tr_tally_state state;
 };
 
 /* 0; TR_STATEMENT_OVER: there is none; or a negative errno. Its component becomes the job's task_component. */
 static int find_task(struct tr_database *database, struct tr_store_job *job, struct found_task *ret_task) {
         size_t len;
         int r = 0;
-        sqlite3_stmt *find = tr_statement(database, TR_STATEMENT_TASK_FIND, &r);
+        sqlite3_stmt *find = tr_statement(database, TR_STATEMENT_TASK_FIND, job->id, NULL, &r);
         if (!find)
                 return r;
-        tr_bind_text(find, 1, job->id);
         r = tr_statement_row(database, find);
         if (r != 0)
                 return r;
@@ -323,18 +316,18 @@ static int find_task(struct tr_database *database, struct tr_store_job *job, str
         free(job->task_component);
         job->task_component = strndup(text ? text : "", len);
         text = tr_column(find, 2, &len);
-        ret_task->state = tr_task_state_of(text ? text : "", len);
+        ret_task->state = tr_tally_state_of(text ? text : "", len);
         tr_statement_end(find);
         return job->task_component ? 0 : tr_error_origin(-ENOMEM);
 }
 
-/* From one state to another; TR_TASK_STATES: it is gone. */
-static int note_move(struct tr_database *database, const struct tr_store_job *job, enum tr_task_state from, enum tr_task_state to) {
+/* From one state to another; TR_TALLY_STATES: it is gone. */
+static int note_move(struct tr_database *database, const struct tr_store_job *job, enum tr_tally_state from, enum tr_tally_state to) {
         size_t len = strlen(job->task_component);
         int r = 0;
-        if (from < TR_TASK_STATES)
+        if (from < TR_TALLY_STATES)
                 r = tr_tally_note(database->tally, job->task_component, len, from, -1);
-        if (r == 0 && to < TR_TASK_STATES)
+        if (r == 0 && to < TR_TALLY_STATES)
                 r = tr_tally_note(database->tally, job->task_component, len, to, 1);
         return r;
 }
@@ -342,7 +335,7 @@ static int note_move(struct tr_database *database, const struct tr_store_job *jo
 static int run_update(struct tr_database *database, const struct tr_store_job *job, enum tr_statement which, int64_t seq, int64_t due_ms,
                       int cause_at, const struct kept *cause) {
         int r = 0;
-        sqlite3_stmt *update = tr_statement(database, which, &r);
+        sqlite3_stmt *update = tr_statement(database, which, NULL, NULL, &r);
         if (!update)
                 return r;
         sqlite3_bind_int64(update, 1, seq);
@@ -366,7 +359,7 @@ static int move(struct tr_database *database, const struct tr_store_job *job, co
         case TR_STORE_TASK_PARK:
                 return run_update(database, job, TR_STATEMENT_TASK_PARK, task->seq, 0, 3, cause);
         case TR_STORE_TASK_RETRY:
-                return task->state == TR_TASK_RUNNING ?
+                return task->state == TR_TALLY_RUNNING ?
                                0 :
                                run_update(database, job, TR_STATEMENT_TASK_RETRY, task->seq, job->now_ms, 0, NULL);
         default: /* END, DROP */
@@ -374,18 +367,18 @@ static int move(struct tr_database *database, const struct tr_store_job *job, co
         }
 }
 
-static enum tr_task_state state_after(enum tr_store_kind kind, enum tr_task_state before) {
+static enum tr_tally_state state_after(enum tr_store_kind kind, enum tr_tally_state before) {
         switch (kind) {
         case TR_STORE_TASK_BEGIN:
-                return TR_TASK_RUNNING;
+                return TR_TALLY_RUNNING;
         case TR_STORE_TASK_AGAIN:
-                return TR_TASK_WAITING;
+                return TR_TALLY_WAITING;
         case TR_STORE_TASK_PARK:
-                return TR_TASK_PARKED;
+                return TR_TALLY_PARKED;
         case TR_STORE_TASK_RETRY:
-                return before == TR_TASK_RUNNING ? before : TR_TASK_WAITING;
+                return before == TR_TALLY_RUNNING ? before : TR_TALLY_WAITING;
         default:
-                return TR_TASK_STATES;
+                return TR_TALLY_STATES;
         }
 }
 
@@ -486,11 +479,9 @@ static int write_task(sqlite3_stmt *row, struct tr_writer *tasks) {
 
 static int read_tasks(struct tr_database *database, struct tr_store_job *job, struct tr_writer *tasks, uint32_t *ret_count) {
         int r = 0;
-        sqlite3_stmt *list = tr_statement(database, TR_STATEMENT_TASK_LIST, &r);
+        sqlite3_stmt *list = tr_statement(database, TR_STATEMENT_TASK_LIST, job->component, job->state, &r);
         if (!list)
                 return r;
-        tr_bind_text(list, 1, job->component);
-        tr_bind_text(list, 2, job->state);
         while ((r = tr_statement_row(database, list)) == 0) {
                 r = write_task(list, tasks);
                 if (r < 0 || tasks->len > TR_STORE_ANSWER_MAX) {
@@ -506,14 +497,11 @@ static int read_tasks(struct tr_database *database, struct tr_store_job *job, st
 }
 
 int tr_job_task_list(struct tr_database *database, struct tr_store_job *job) {
-        struct tr_writer tasks = TR_WRITER_INIT, array = TR_WRITER_INIT;
+        struct tr_writer tasks = TR_WRITER_INIT;
         uint32_t count = 0;
         int r = read_tasks(database, job, &tasks, &count);
-        if (r == 0 && !job->failure) {
-                tr_write_array(&array, count);
-                tr_write_raw(&array, tasks.data, tasks.len);
-                r = tr_job_answer(job, &array);
-        }
+        if (r == 0 && !job->failure)
+                r = tr_job_answer_array(job, &tasks, count);
         tr_writer_deinit(&tasks);
         return r;
 }
@@ -521,14 +509,14 @@ int tr_job_task_list(struct tr_database *database, struct tr_store_job *job) {
 int tr_tally_load(struct tr_database *database) {
         size_t len;
         int r = 0;
-        sqlite3_stmt *count = tr_statement(database, TR_STATEMENT_TASK_COUNT, &r);
+        sqlite3_stmt *count = tr_statement(database, TR_STATEMENT_TASK_COUNT, NULL, NULL, &r);
         if (!count)
                 return r;
         while ((r = tr_statement_row(database, count)) == 0) {
                 const char *text = tr_column(count, 1, &len);
-                enum tr_task_state state = tr_task_state_of(text ? text : "", len);
+                enum tr_tally_state state = tr_tally_state_of(text ? text : "", len);
                 text = tr_column(count, 0, &len);
-                if (state < TR_TASK_STATES && tr_tally_note(database->tally, text ? text : "", len, state, sqlite3_column_int64(count, 2)) < 0) {
+                if (state < TR_TALLY_STATES && tr_tally_note(database->tally, text ? text : "", len, state, sqlite3_column_int64(count, 2)) < 0) {
                         tr_statement_end(count);
                         return tr_error_origin(-ENOMEM);
                 }

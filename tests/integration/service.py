@@ -26,6 +26,13 @@ def environment(**changes):
     return kept | changes
 
 
+def store_in(folder):
+    """A configuration that says nothing but where the store is: a daemon of a test does not take the machine's."""
+    file = pathlib.Path(folder) / "store.json"
+    file.write_text('{"components": [], "store": {"path": "troupe.db"}}')
+    return file
+
+
 def run(*arguments, **changes):
     """Runs trouped to its end; answers exit code, standard output, standard error."""
     done = subprocess.run([TROUPED, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,

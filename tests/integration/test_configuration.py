@@ -119,7 +119,7 @@ class Configuration(unittest.TestCase):
             def clip():
                 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
 
-            with service.Service("-S", f"{folder}/socket", before=clip) as daemon:
+            with service.Service("-c", service.store_in(folder), "-S", f"{folder}/socket", before=clip) as daemon:
                 daemon.wait_for("READY=1")
                 daemon.signal()
                 self.assertEqual(daemon.wait(), 0)

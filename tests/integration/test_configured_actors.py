@@ -50,7 +50,7 @@ class ConfiguredActors(unittest.TestCase):
     def serve(self, *actors):
         """Whoever connects is served as soon as the daemon is up, whether it is ready or not."""
         file = self.folder / "trouped.json"
-        file.write_text(json.dumps({"path": ["."], "actors": actors}))
+        file.write_text(json.dumps({"path": ["."], "actors": actors, "store": {"path": "troupe.db"}}))
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(self.path))
             listener.listen()

@@ -34,7 +34,7 @@ class OwnSocket(unittest.TestCase):
 
     def configure(self, **socket_keys):
         file = self.folder / "trouped.json"
-        file.write_text(json.dumps({"socket": {"path": "troupe.sock", **socket_keys}}))
+        file.write_text(json.dumps({"socket": {"path": "troupe.sock", **socket_keys}, "store": {"path": "troupe.db"}}))
         return file
 
     def assert_serves(self):
@@ -82,7 +82,8 @@ class OwnSocket(unittest.TestCase):
         self.assertFalse(self.path.exists())
 
     def test_a_users_own_is_the_users_alone(self):
-        with service.Service("--user", XDG_RUNTIME_DIR=str(self.folder), XDG_CONFIG_HOME=str(self.folder / "none")) as daemon:
+        with service.Service("--user", XDG_RUNTIME_DIR=str(self.folder), XDG_STATE_HOME=str(self.folder / "state"),
+                             XDG_CONFIG_HOME=str(self.folder / "none")) as daemon:
             daemon.wait_for("READY=1")
             self.path = self.folder / "troupe" / "troupe.sock"
             self.assert_mode(0o600)

@@ -261,7 +261,7 @@ class Service(unittest.TestCase):
     def test_the_service_manager_is_told(self):
         with harness.Daemon() as other:
             config, path = other.directory / "own.json", other.directory / "own.sock"
-            config.write_text("{}")
+            config.write_text('{"store": {"path": "own.db"}}')
             with service.Service("-c", config, "-S", path) as daemon:
                 daemon.wait_for("READY=1")
                 for text in '{"limits": {"actors": 7}}', "no JSON":

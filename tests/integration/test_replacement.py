@@ -137,7 +137,7 @@ class Ready(unittest.TestCase):
                 f'return {{ operations = {{ run = function() end }}, init = function() io.open("{pipe}", "w"):close() end }}')
             (folder / "broken.lua").write_text('return { operations = { run = function() end }, init = function() error "no" end }')
             operations = {"run": {}}
-            config.write_text(json.dumps({"path": ["."], "components": [
+            config.write_text(json.dumps({"path": ["."], "store": {"path": "troupe.db"}, "components": [
                 {"name": "slow", "module": "slow", "operations": operations}, {"name": "none", "operations": operations},
                 {"name": "broken", "module": "broken", "operations": operations},
                 {"name": "missing", "module": "missing", "replicas": 2, "operations": operations}]}))

@@ -81,7 +81,7 @@ class Shutdown(unittest.TestCase):
 
     def test_the_watchdog_is_fed(self):
         with tempfile.TemporaryDirectory() as folder:
-            with service.Service("-S", f"{folder}/socket", WATCHDOG_USEC="100000") as daemon:
+            with service.Service("-c", service.store_in(folder), "-S", f"{folder}/socket", WATCHDOG_USEC="100000") as daemon:
                 before = daemon.wait_for("READY=1")
                 self.assertEqual(before, ["WATCHDOG=1"])
                 self.assertEqual([daemon.told() for _ in range(3)], ["WATCHDOG=1"] * 3)

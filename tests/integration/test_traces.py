@@ -290,7 +290,7 @@ class NoFile(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder)
         config = folder / "trouped.json"
         for name, why in (("none/spans.jsonl", "No such file or directory"), (".", "Is a directory"), ("/dev/null", "is no regular file")):
-            config.write_text(json.dumps({"components": [], "trace": {"file": name}}))
+            config.write_text(json.dumps({"components": [], "store": {"path": "troupe.db"}, "trace": {"file": name}}))
             code, out, errors = service.run("-c", config, "-S", folder / "troupe.sock")
             self.assertEqual((code, out), (78, ""))
             self.assertIn(f"{config}:1: trace.file: {os.path.join(folder, name)} cannot be written: {why}", errors)

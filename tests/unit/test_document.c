@@ -200,51 +200,45 @@ START_TEST(what_is_no_map_is_not_laid) {
 }
 END_TEST
 
-START_TEST(want_of_memory_is_told) {
+/* Writes with each allocation failing in turn. A refusal does not need the text, and may come all the same. */
+static void write_without_memory(const char *notation, int expected) {
         struct tr_writer value = TR_WRITER_INIT;
         long n = 0;
-        int r;
-        notation_write(&value, "{'q':0,'p':0,'o':0,'n':0,'m':0,'l':0,'k':0,'j':0,'i':0,'h':0,'g':0,'f':0,'e':0,'d':0,'c':0,'b':0,'a':[{'b':1,'a':2}]}");
+        notation_write(&value, notation);
         do {
                 struct tr_writer text = TR_WRITER_INIT;
                 const char *reason;
                 char *path = NULL;
                 failing_arm(++n);
-                r = tr_document_write(value.data, value.len, &text, &path, &reason);
+                int r = tr_document_write(value.data, value.len, &text, &path, &reason);
                 failing_arm(0);
-                ck_assert_int_eq(r, failing_hit() ? -ENOMEM : 0);
+                ck_assert(r == expected || (failing_hit() && r == -ENOMEM));
+                ck_assert(r != 0 || !failing_hit());
                 free(path);
                 tr_writer_deinit(&text);
         } while (failing_hit());
-        ck_assert_int_gt(n, 2);
-        n = 0;
+        ck_assert_int_gt(n, 1);
+        tr_writer_deinit(&value);
+}
+
+START_TEST(want_of_memory_is_told) {
+        struct tr_writer value = TR_WRITER_INIT;
+        long n = 0;
+        write_without_memory("{'q':0,'p':0,'o':0,'n':0,'m':0,'l':0,'k':0,'j':0,'i':0,'h':0,'g':0,'f':0,'e':0,'d':0,'c':0,'b':0,'a':[{'b':1,'a':2}]}", 0);
+        write_without_memory("{'a':#00}", TR_DOCUMENT_NO_JSON);
+        notation_write(&value, "{'a':1,'b':2}");
         do {
                 struct tr_writer laid = TR_WRITER_INIT;
                 struct tr_document_layers layers = { value.data, value.len, value.data, value.len, true, without };
                 const char *reason;
                 char *path = NULL;
                 failing_arm(++n);
-                r = tr_document_lay(&layers, &laid, &path, &reason);
+                int r = tr_document_lay(&layers, &laid, &path, &reason);
                 failing_arm(0);
                 ck_assert_int_eq(r, failing_hit() ? -ENOMEM : 0);
                 tr_writer_deinit(&laid);
         } while (failing_hit());
         ck_assert_int_gt(n, 2);
-        tr_writer_reset(&value);
-        notation_write(&value, "{'a':#00}");
-        n = 0;
-        do {
-                struct tr_writer text = TR_WRITER_INIT;
-                const char *reason;
-                char *path = NULL;
-                failing_arm(++n);
-                r = tr_document_write(value.data, value.len, &text, &path, &reason);
-                failing_arm(0);
-                /* a refusal does not need the text */
-                ck_assert(r == TR_DOCUMENT_NO_JSON || (failing_hit() && r == -ENOMEM));
-                free(path);
-                tr_writer_deinit(&text);
-        } while (failing_hit());
         tr_writer_deinit(&value);
 }
 END_TEST

@@ -92,6 +92,7 @@ static void assert_defaults(const struct tr_settings *settings) {
         ck_assert_str_eq(settings->socket_path, "/run/troupe/troupe.sock");
         ck_assert_uint_eq(settings->socket_mode, 0660);
         ck_assert_str_eq(settings->socket_group, "troupe");
+        ck_assert_str_eq(settings->store_path, "/var/lib/troupe/troupe.db");
         ck_assert_str_eq(settings->path[0], "/etc/troupe/lua");
         ck_assert_str_eq(settings->path[1], "/usr/local/share/troupe/lua");
         ck_assert_str_eq(settings->path[2], "/usr/share/troupe/lua");
@@ -159,8 +160,12 @@ START_TEST(every_key_is_read) {
                 "   \"requests\": 5, \"frame\": 65536, \"output\": \"1M\", \"stalled\": \"2m\", \"heap\": \"1M\",\n"
                 "   \"heap_max\": \"2G\", \"mailbox\": 6, \"mailbox_bytes\": \"7K\", \"async\": 8, \"nesting\": 12,\n"
                 "   \"queue\": 9, \"slow\": 250, \"memory\": \"10G\"},\n"
-                " \"log\": {\"level\": \"debug\", \"format\": \"json\"}, \"shutdown\": {\"grace\": \"1h\"}}");
+                " \"log\": {\"level\": \"debug\", \"format\": \"json\"}, \"shutdown\": {\"grace\": \"1h\"},\n"
+                " \"store\": {\n"
+                "   \"path\": \"/s/t.db\"}}");
 
+        ck_assert_str_eq(settings->store_path, "/s/t.db");
+        ck_assert_int_eq(settings->store_path_line, 9);
         ck_assert_str_eq(settings->socket_path, "/s/t.sock");
         ck_assert_uint_eq(settings->socket_mode, 0666);
         ck_assert_str_eq(settings->socket_group, "staff");
@@ -322,12 +327,15 @@ START_TEST(a_users_own_places) {
 
         setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
         setenv("XDG_DATA_HOME", "/data", 1);
+        setenv("XDG_STATE_HOME", "/state", 1);
         setenv("XDG_CONFIG_HOME", folder, 1);
         ck_assert_int_eq(tr_settings_load(NULL, TR_SETTINGS_USER, &problems, &notes, &settings), 0);
         ck_assert_ptr_null(settings->file);
         ck_assert_str_eq(settings->socket_path, "/run/user/7/troupe/troupe.sock");
         ck_assert_uint_eq(settings->socket_mode, 0600);
         ck_assert_ptr_null(settings->socket_group);
+        ck_assert_str_eq(settings->store_path, "/state/troupe/troupe.db");
+        ck_assert_int_eq(settings->store_path_line, 0);
         ck_assert_str_eq(settings->path[0], "/data/troupe/lua");
         ck_assert_str_eq(settings->path[1], "/etc/troupe/lua");
         ck_assert_str_eq(settings->path[3], "/usr/share/troupe/lua");
@@ -336,11 +344,13 @@ START_TEST(a_users_own_places) {
 
         unsetenv("XDG_RUNTIME_DIR");
         setenv("XDG_DATA_HOME", "relative", 1);
+        unsetenv("XDG_STATE_HOME");
         setenv("HOME", "/home/h", 1);
         ck_assert_int_eq(tr_settings_new(TR_SETTINGS_USER, &problems, &settings), 0);
         snprintf(expected, sizeof(expected), "/run/user/%u/troupe/troupe.sock", getuid());
         ck_assert_str_eq(settings->socket_path, expected);
         ck_assert_str_eq(settings->path[0], "/home/h/.local/share/troupe/lua");
+        ck_assert_str_eq(settings->store_path, "/home/h/.local/state/troupe/troupe.db");
         tr_settings_free(settings);
 }
 END_TEST
@@ -533,8 +543,7 @@ START_TEST(what_is_not_built_yet_is_told) {
                 " \"store\": {\"path\": \"x.db\"}, \"trace\": {\"file\": \"t\"},\n"
                 " \"metrics\": {\"path\": \"m\",\n"
                 "   \"mode\": \"0600\", \"group\": \"g\"}, \"limits\": {\"queue\": 5}}"));
-        assert_said(&notes, ":8: store.path: without effect in this version\n"
-                            ":9: metrics.path: without effect in this version\n"
+        assert_said(&notes, ":9: metrics.path: without effect in this version\n"
                             ":10: metrics.mode: without effect in this version\n"
                             ":10: metrics.group: without effect in this version\n");
 }

@@ -140,19 +140,20 @@ static void run_and_kill(unsigned after, uint32_t *acknowledged) {
         ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "it ended by itself: %x", (unsigned)status);
 }
 
-static int64_t number_of(const char *format, int round, uint32_t writer) {
+/* What a writer has left: of its entity, or of its tasks. */
+static int64_t left_of(const char *what, const char *from, int round, uint32_t writer) {
         char sql[200];
-        snprintf(sql, sizeof(sql), format, round, writer);
+        snprintf(sql, sizeof(sql), "SELECT coalesce(%s, 0) FROM %s = '%u' AND component = 'c%d'", what, from, writer, round);
         return store_number(sql);
 }
 
 /* What was acknowledged is there, and at most what was under way beside it. */
 static void check_round(int round, const uint32_t *acknowledged) {
         for (uint32_t i = 0; i < WRITERS; i++) {
-                int64_t version = number_of("SELECT coalesce(max(version), 0) FROM entities WHERE component = 'c%d' AND id = '%u'", round, i);
-                int64_t body = number_of("SELECT coalesce(max(body ->> 'n'), 0) FROM entities WHERE component = 'c%d' AND id = '%u'", round, i);
-                int64_t tasks = number_of("SELECT count(*) FROM tasks WHERE component = 'c%d' AND entity = '%u'", round, i);
-                int64_t last = number_of("SELECT coalesce(max(depth), 0) FROM tasks WHERE component = 'c%d' AND entity = '%u'", round, i);
+                int64_t version = left_of("max(version)", "entities WHERE id", round, i);
+                int64_t body = left_of("max(body ->> 'n')", "entities WHERE id", round, i);
+                int64_t tasks = left_of("count(*)", "tasks WHERE entity", round, i);
+                int64_t last = left_of("max(depth)", "tasks WHERE entity", round, i);
                 ck_assert_int_ge(version, acknowledged[i]);
                 ck_assert_int_le(version, (int64_t)acknowledged[i] + 1);
                 ck_assert_int_eq(body, version);
