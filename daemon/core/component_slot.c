@@ -227,6 +227,7 @@ static struct tr_failure *staff_start(struct tr_staff *staff, struct tr_replica 
                         .started_as = as,
                         .uid = staff->component->target.owner_uid,
                         .kind = "module",
+                        .whole_entities = true,
                 };
                 failure = staff_join(staff, &options);
         } else {

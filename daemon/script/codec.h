@@ -29,6 +29,8 @@ struct tr_cargo;
  * code. Buffers that are to be handed over are noted (transfer.h), for the caller to empty.
  */
 void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, const char *what, struct tr_writer *writer);
+/* The same with what is a part of that too, and is called otherwise: buffers that are to be handed over are those of both. */
+void tr_codec_encode_behind(lua_State *L, int first, int count, enum tr_form form, const char *what, struct tr_writer *writer);
 
 /*
  * Pushes `count` values from the bytes. Raises for want of memory, and, with a library error of the code that the asker

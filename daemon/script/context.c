@@ -4,8 +4,8 @@
  * Contexts.
  *
  * What comes with a call (who calls, which attempt, the trace) is a table of its own; what is the replica's is in one table that all
- * contexts fall back on. `context.call` is called without the context, and has to know of which call it is:
- * it is made where it is first looked up, which most calls never do.
+ * contexts fall back on. `context.call` and its kind are called without the context, and have to know of which call it is:
+ * they are made where they are first looked up, which most calls never do.
  */
 
 #include "daemon/script/context.h"
@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "daemon/core/context.h"
-#include "daemon/core/message.h"
 #include "daemon/core/replica.h"
 #include "daemon/script/box.h"
 #include "daemon/script/codec.h"
+#include "daemon/script/entities.h"
 #include "daemon/script/invoke.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
@@ -81,22 +81,10 @@ static int no_error(lua_State *L) {
         tr_script_raise(L, TR_CODE_BAD_REQUEST, "error: this is no operation, and has nobody to answer with it");
 }
 
-/* what needs the store */
-
-static int no_entities(lua_State *L) {
-        tr_script_raise(L, TR_CODE_STORE, "entities need the store, and there is none yet");
-}
+/* what is not there yet */
 
 static int no_tasks(lua_State *L) {
-        tr_script_raise(L, TR_CODE_STORE, "tasks need the store, and there is none yet");
-}
-
-static void push_entities(lua_State *L) {
-        static const luaL_Reg functions[] = {
-                { "delete", no_entities }, { "get", no_entities }, { "list", no_entities }, { "put", no_entities }, { NULL, NULL },
-        };
-
-        luaL_newlib(L, functions);
+        tr_script_raise(L, TR_CODE_STORE, "there are no tasks yet");
 }
 
 /* what all have */
@@ -110,17 +98,25 @@ static void push_args(lua_State *L, const struct tr_replica *replica) {
                 lua_pushnil(L);
 }
 
+/* What is called without the context, and has to know of which call it is: the upvalue is the trace. */
+static lua_CFunction in_chain(const char *name) {
+        return strcmp(name, "call") == 0 ? tr_invoke_in_chain : NULL;
+}
+
 /* __index of contexts; the upvalue is what all have. */
 static int context_index(lua_State *L) {
+        lua_CFunction function;
+
         lua_settop(L, 2);
         lua_pushvalue(L, 2);
         if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL || lua_type(L, 2) != LUA_TSTRING)
                 return 1;
-        if (strcmp(lua_tostring(L, 2), "call") != 0)
+        function = in_chain(lua_tostring(L, 2));
+        if (!function)
                 return 1;
         lua_pushliteral(L, "trace");
         lua_rawget(L, 1);
-        lua_pushcclosure(L, tr_invoke_in_chain, 1);
+        lua_pushcclosure(L, function, 1);
         lua_pushvalue(L, 2);
         lua_pushvalue(L, -2);
         lua_rawset(L, 1);
@@ -144,7 +140,7 @@ void tr_context_open(lua_State *L) {
         lua_setfield(L, common, "args");
         lua_newtable(L);
         lua_setfield(L, common, "state");
-        push_entities(L);
+        tr_entities_push(L);
         lua_setfield(L, common, "entities");
         lua_pushcfunction(L, context_error);
         lua_setfield(L, common, "error");
@@ -185,25 +181,26 @@ static void push_caller(lua_State *L, const struct tr_call_context *context) {
         lua_setfield(L, -2, "pid");
 }
 
-void tr_context_push_call(lua_State *L, const struct tr_message *delivery) {
-        struct tr_call_context context;
-
-        tr_delivery_context(delivery, &context);
-        lua_createtable(L, 0, 4 + (context.timeout_ms > 0) + (context.id != NULL));
-        lua_pushlstring(L, tr_message_handler(delivery), delivery->handler_len);
+void tr_context_push_call(lua_State *L, const char *operation, const struct tr_call_context *context) {
+        lua_createtable(L, 0, 4 + (context->timeout_ms > 0) + (context->id != NULL) + (context->task != NULL));
+        lua_pushstring(L, operation);
         lua_setfield(L, -2, "operation");
-        lua_pushlstring(L, context.trace, TR_TRACEPARENT_LEN);
+        lua_pushlstring(L, context->trace, TR_TRACEPARENT_LEN);
         lua_setfield(L, -2, "trace");
-        lua_pushinteger(L, context.attempt);
+        lua_pushinteger(L, context->attempt);
         lua_setfield(L, -2, "attempt");
-        push_caller(L, &context);
+        push_caller(L, context);
         lua_setfield(L, -2, "caller");
-        if (context.id) {
-                lua_pushstring(L, context.id);
+        if (context->id) {
+                lua_pushstring(L, context->id);
                 lua_setfield(L, -2, "id");
         }
-        if (context.timeout_ms > 0) {
-                lua_pushinteger(L, (lua_Integer)context.timeout_ms);
+        if (context->task) {
+                lua_pushstring(L, context->task);
+                lua_setfield(L, -2, "task_id");
+        }
+        if (context->timeout_ms > 0) {
+                lua_pushinteger(L, (lua_Integer)context->timeout_ms);
                 lua_setfield(L, -2, "timeout");
         }
         tr_vm_push(L, TR_PIN_CONTEXT);

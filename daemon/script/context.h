@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct tr_message;
+struct tr_call_context;
 
 /*
  * What a component's functions get beside their input: the context. All protected, in the VM of a replica.
@@ -17,7 +17,7 @@ void tr_context_open(lua_State *L);
 /* Pushes one that is of no call. */
 void tr_context_push(lua_State *L);
 /* Pushes that of a call. */
-void tr_context_push_call(lua_State *L, const struct tr_message *delivery);
+void tr_context_push_call(lua_State *L, const char *operation, const struct tr_call_context *context);
 
 /* Whether the value at an index is what context.error() answers. Does not raise. */
 bool tr_context_is_error(lua_State *L, int index);

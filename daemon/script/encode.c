@@ -199,6 +199,12 @@ void tr_encode_value(struct tr_encoder *e, int index) {
 
 void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, const char *what,
                      struct tr_writer *writer) {
+        tr_transfer_begin(tr_vm_of(L));
+        tr_codec_encode_behind(L, first, count, form, what, writer);
+}
+
+void tr_codec_encode_behind(lua_State *L, int first, int count, enum tr_form form, const char *what,
+                            struct tr_writer *writer) {
         static const uint8_t shared[] = { 0xd4, TR_EXT_SHARED, 0 };
         uint64_t heap_max_bytes = tr_vm_of(L)->alloc.max_bytes;
         size_t bytes_max = heap_max_bytes > MESSAGE_BYTES_MIN ? heap_max_bytes : MESSAGE_BYTES_MIN;
@@ -207,7 +213,6 @@ void tr_codec_encode(lua_State *L, int first, int count, enum tr_form form, cons
         int top;
 
         luaL_checkstack(L, TR_ENCODE_SLOTS, NULL);
-        tr_transfer_begin(tr_vm_of(L));
         first = lua_absindex(L, first);
         top = lua_gettop(L);
         /* not initialized as a whole: it is more than a kilobyte, of which most messages use next to nothing */

@@ -18,11 +18,10 @@
 #include "daemon/script/codec.h"
 #include "daemon/script/module.h"
 #include "daemon/script/option.h"
-#include "daemon/script/outstanding.h"
-#include "daemon/script/promise.h"
+#include "daemon/script/request.h"
+#include "daemon/script/transfer.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
-#include "proto/name.h"
 
 /* Arguments of `call`. */
 enum {
@@ -35,28 +34,26 @@ enum {
 struct call {
         const char *component, *operation;
         size_t component_len, operation_len;
-        const char *instance, *id, *trace;
+        const char *instance, *id, *trace, *sort, *after;
         uint64_t timeout_ns;
+        uint32_t limit;
+        bool has_where;
 };
 
 static const struct tr_script_option known[] = {
         { "instance", TR_SCRIPT_OPTION_NAME, offsetof(struct call, instance) },
-        { "id", TR_SCRIPT_OPTION_LABEL, offsetof(struct call, id) },
+        { "id", TR_SCRIPT_OPTION_TEXT, offsetof(struct call, id) },
         { "timeout", TR_SCRIPT_OPTION_TIME, offsetof(struct call, timeout_ns) },
         { "trace", TR_SCRIPT_OPTION_LABEL, offsetof(struct call, trace) },
+        { "where", TR_SCRIPT_OPTION_TABLE, offsetof(struct call, has_where) },
+        { "sort", TR_SCRIPT_OPTION_TEXT, offsetof(struct call, sort) },
+        { "limit", TR_SCRIPT_OPTION_COUNT, offsetof(struct call, limit) },
+        { "after", TR_SCRIPT_OPTION_TEXT, offsetof(struct call, after) },
 };
 
-static const char *check_name(lua_State *L, int index, const char *function, const char *wanted, size_t *ret_len) {
-        const char *name = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, ret_len) : NULL;
-
-        if (!name || !tr_name_is_valid(name, *ret_len))
-                tr_value_misuse(L, function, index, wanted);
-        return name;
-}
-
 static void check_arguments(lua_State *L, struct call *call) {
-        call->component = check_name(L, COMPONENT, "call", "the name of a component", &call->component_len);
-        call->operation = check_name(L, OPERATION, "call", "the name of an operation", &call->operation_len);
+        call->component = tr_script_request_check_name(L, COMPONENT, "call", "the name of a component", &call->component_len);
+        call->operation = tr_script_request_check_name(L, OPERATION, "call", "the name of an operation", &call->operation_len);
         if (lua_isnoneornil(L, OPTIONS))
                 return;
         if (!lua_istable(L, OPTIONS))
@@ -66,23 +63,8 @@ static void check_arguments(lua_State *L, struct call *call) {
                 tr_script_raise(L, TR_CODE_BAD_REQUEST, "call: the option `trace` wants a traceparent");
 }
 
-/* The message, which nobody has posted: with the encoded input, and the promise as what is asked. NULL where memory is short. */
-static struct tr_message *new_message(lua_State *L, const struct call *call, uint64_t id) {
-        struct tr_vm *vm = tr_vm_of(L);
-        struct tr_message *message;
-
-        message = tr_message_new(TR_MESSAGE_HANDLER, call->operation, call->operation_len, vm->scratch.data, vm->scratch.len, 1);
-        tr_vm_trim_scratch(vm);
-        if (!message)
-                return NULL;
-        message->caller_uid = vm->actor->target.owner_uid;
-        tr_outstanding_ask(vm, id, message, NULL);
-        message->form = TR_FORM_TYPED;
-        return message;
-}
-
 /* Who calls is whom the actor belongs to, and the process that it is in. */
-static struct tr_call_options options_of(const struct tr_vm *vm, const struct call *call) {
+static struct tr_call_options options_of(const struct tr_vm *vm, const struct call *call, const uint8_t *where, size_t where_bytes) {
         const struct tr_target *own = &vm->actor->target;
 
         return (struct tr_call_options){
@@ -93,6 +75,13 @@ static struct tr_call_options options_of(const struct tr_vm *vm, const struct ca
                 .trace = call->trace,
                 .trace_len = call->trace ? strlen(call->trace) : 0,
                 .timeout_ns = call->timeout_ns,
+                .where = where_bytes > 0 ? where : NULL,
+                .where_bytes = where_bytes,
+                .sort = call->sort,
+                .sort_len = call->sort ? strlen(call->sort) : 0,
+                .limit = call->limit,
+                .after = call->after,
+                .after_len = call->after ? strlen(call->after) : 0,
                 .uid = own->owner_uid,
                 .gid = getgid(),
                 .pid = own->owner_pid ? own->owner_pid : getpid(),
@@ -100,13 +89,13 @@ static struct tr_call_options options_of(const struct tr_vm *vm, const struct ca
 }
 
 /* Hands the message over. NULL, or why not, and the message is still the caller's. */
-static struct tr_failure *hand_over(const struct tr_vm *vm, const struct call *call, struct tr_message *message) {
-        const struct tr_call_options options = options_of(vm, call);
+static struct tr_failure *hand_over(const struct tr_vm *vm, const struct call *call, const struct tr_call_options *options,
+                                    struct tr_message *message) {
         struct tr_component *component =
                 tr_component_find(vm->actor->target.system, call->component, call->component_len);
         struct tr_failure *failure;
 
-        failure = component ? tr_component_call(component, message, &options)
+        failure = component ? tr_component_call(component, message, options)
                             : tr_failure_new(TR_CODE_NOT_FOUND, "there is no component %s", call->component);
         tr_component_unref(component);
         return failure;
@@ -116,9 +105,10 @@ static struct tr_failure *hand_over(const struct tr_vm *vm, const struct call *c
 static int invoke(lua_State *L, const char *trace) {
         struct tr_vm *vm = tr_vm_of(L);
         struct call call = { 0 };
-        struct tr_promise *promise;
+        struct tr_call_options options;
         struct tr_message *message;
         struct tr_failure *failure;
+        size_t input_bytes, where_bytes = 0;
 
         tr_module_refuse_at_top_level(L, "call");
         lua_settop(L, OPTIONS);
@@ -127,22 +117,16 @@ static int invoke(lua_State *L, const char *trace) {
                 call.trace = trace;
         tr_writer_reset(&vm->scratch);
         tr_codec_encode(L, INPUT, 1, TR_FORM_TYPED, "the input", &vm->scratch);
-        promise = tr_promise_new(L, true, 0);
-        promise->pending_id = tr_outstanding_add(L, TR_OUTSTANDING_ASK);
-        message = new_message(L, &call, promise->pending_id);
-        if (!message) {
-                tr_outstanding_take(L, promise->pending_id);
-                tr_script_raise(L, TR_CODE_NO_MEMORY, "out of memory");
-        }
-        failure = hand_over(vm, &call, message);
-        if (!failure) {
+        input_bytes = vm->scratch.len;
+        if (call.has_where)
+                where_bytes = tr_script_request_encode_where(L, OPTIONS);
+        message = tr_script_request_new(L, call.operation, call.operation_len, input_bytes);
+        options = options_of(vm, &call, vm->scratch.data + input_bytes, where_bytes);
+        failure = hand_over(vm, &call, &options, message);
+        if (!failure)
                 tr_transfer_empty(L);
-                return 1;
-        }
-        /* refused or not, the answer comes through the mailbox */
-        tr_message_reject(message, failure, TR_RAN_NO);
-        tr_failure_unref(failure);
-        tr_message_unref(message);
+        tr_script_request_made(message, failure);
+        tr_vm_trim_scratch(vm);
         return 1;
 }
 
@@ -162,7 +146,7 @@ static int library_instances(lua_State *L) {
         const char *name;
         size_t len = 0;
 
-        name = check_name(L, 1, "instances", "the name of a component", &len);
+        name = tr_script_request_check_name(L, 1, "instances", "the name of a component", &len);
         component = tr_component_find(vm->actor->target.system, name, len);
         if (!component)
                 tr_script_raise(L, TR_CODE_NOT_FOUND, "there is no component %s", name);

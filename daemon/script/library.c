@@ -35,10 +35,10 @@
 
 /* All that is written in C. */
 static const luaL_Reg *const parts[] = {
-        tr_bytes_functions,         tr_class_functions,   tr_component_functions, tr_declare_functions, tr_ends_functions,
-        tr_handle_functions,        tr_invoke_functions,  tr_load_functions,    tr_log_functions,     tr_mark_functions,
-        tr_names_functions,         tr_pool_functions,    tr_promise_functions, tr_send_functions,    tr_spawn_functions,
-        tr_spawn_options_functions, tr_time_functions,    tr_timers_functions,  tr_transfer_functions,
+        tr_bytes_functions,  tr_class_functions,         tr_component_functions, tr_declare_functions,
+        tr_ends_functions,   tr_handle_functions,        tr_invoke_functions,    tr_load_functions,    tr_log_functions,
+        tr_mark_functions,   tr_names_functions,         tr_pool_functions,      tr_promise_functions, tr_send_functions,
+        tr_spawn_functions,  tr_spawn_options_functions, tr_time_functions,      tr_timers_functions,  tr_transfer_functions,
 };
 
 static lua_CFunction find_in_c(const char *name) {

@@ -8,13 +8,15 @@
  * that has failed. An operation is then found by its name at each call.
  *
  * A call is a message with one argument, the input, as a peer would write it: no code is loaded for what is in it. The context is asked
- * for.
+ * for, and the entity comes with that. What a transition or an assignment was given is committed as it stands when the operation has come
+ * to its end, so the task keeps hold of it until then.
  */
 
 #include "daemon/script/operations.h"
 
 #include <string.h>
 
+#include "daemon/core/context.h"
 #include "daemon/core/invocation.h"
 #include "daemon/core/replica.h"
 #include "daemon/script/codec.h"
@@ -150,21 +152,50 @@ void tr_operations_ready(struct tr_vm *vm) {
 
 /* calls */
 
-/* What stands between the input and the context: an observation's entity, or list of them, of a store that has none yet. */
-static void insert_entity(lua_State *L, const struct tr_operation *operation) {
-        if (operation->type != TR_OPERATION_OBSERVATION)
-                return;
-        if (operation->entries)
+/* Pushes what changes are filled into: a table that has the id. */
+static void push_changes(lua_State *L, const struct tr_call_context *context) {
+        lua_createtable(L, 0, 4);
+        if (context->id) {
+                lua_pushstring(L, context->id);
+                lua_setfield(L, -2, "id");
+        }
+}
+
+/* Pushes the entity, nil where there is none, or the list of them. */
+static void push_entity(lua_State *L, const struct tr_operation *operation, const struct tr_call_context *context) {
+        if (context->entity)
+                tr_codec_decode(L, context->entity, context->entity_bytes, 1, false, NULL);
+        else if (operation->entries)
                 lua_newtable(L);
         else
                 lua_pushnil(L);
-        lua_insert(L, -2);
+}
+
+/* Pushes what stands between the input and the context, where anything does. */
+static void push_between(lua_State *L, struct tr_task *task, const struct tr_operation *operation,
+                         const struct tr_call_context *context) {
+        switch (operation->type) {
+        case TR_OPERATION_OBSERVATION:
+                push_entity(L, operation, context);
+                break;
+        case TR_OPERATION_TRANSITION:
+                push_entity(L, operation, context);
+                tr_task_change(L, task);
+                break;
+        case TR_OPERATION_ASSIGNMENT:
+                push_changes(L, context);
+                tr_task_change(L, task);
+                break;
+        default:
+                break;
+        }
 }
 
 int tr_operations_build_call(lua_State *L) {
-        const struct tr_task *task = lua_touserdata(L, 1);
+        struct tr_task *task = lua_touserdata(L, 1);
         const struct tr_message *message = task->message;
         const struct tr_operation *operation = tr_delivery_operation(message);
+        struct tr_call_context context;
 
         lua_settop(L, 0);
         tr_vm_push(L, TR_PIN_OPERATIONS);
@@ -173,8 +204,9 @@ int tr_operations_build_call(lua_State *L) {
         lua_remove(L, 1);
         if (!operation || !lua_isfunction(L, 1))
                 return 0;
+        tr_delivery_context(message, &context);
         tr_codec_decode(L, tr_message_args(message), message->args_bytes, message->args_count, false, NULL);
-        tr_context_push_call(L, message);
-        insert_entity(L, operation);
+        push_between(L, task, operation, &context);
+        tr_context_push_call(L, tr_message_handler(message), &context);
         return lua_gettop(L);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/core/store.h"
 #include "daemon/script/values.h"
 #include "daemon/script/vm.h"
 #include "proto/limits.h"
@@ -72,6 +73,47 @@ static bool is_one_line(const char *text, size_t len) {
         return true;
 }
 
+/* The version at the top. False where it is none. */
+static bool to_version(lua_State *L, uint64_t *ret_version) {
+        int is_integer;
+        lua_Integer integer = lua_tointegerx(L, -1, &is_integer);
+
+        if (lua_type(L, -1) != LUA_TNUMBER || !is_integer || integer < 0)
+                return false;
+        *ret_version = (uint64_t)integer;
+        return true;
+}
+
+/* The value at the top as milliseconds since 1970. */
+static bool to_moment(lua_State *L, int64_t *ret_ms) {
+        const struct tr_time *time = tr_to_time(L, -1);
+        struct tr_time read;
+        const char *text;
+        size_t len;
+
+        if (time) {
+                *ret_ms = tr_time_ms(time);
+                return true;
+        }
+        if (lua_type(L, -1) == LUA_TSTRING) {
+                text = lua_tolstring(L, -1, &len);
+                if (!tr_time_parse(text, len, &read))
+                        return false;
+                *ret_ms = tr_time_ms(&read);
+                return true;
+        }
+        *ret_ms = (int64_t)to_count(L);
+        return *ret_ms > 0;
+}
+
+/* The text at the top, where it can be an id; else NULL. */
+static const char *to_text(lua_State *L) {
+        size_t len;
+        const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &len) : NULL;
+
+        return text && tr_store_text_is_valid(text, len) ? text : NULL;
+}
+
 /* The table on top, which is the value of an option. */
 static void read_inside(lua_State *L, const struct option_map *map, const struct tr_script_option *option) {
         char inside[TR_NAME_MAX];
@@ -112,6 +154,25 @@ static void read_option(lua_State *L, const struct option_map *map, const struct
                 if (!text || (option->type == TR_SCRIPT_OPTION_NAME ? !tr_name_is_valid(text, len) : !is_one_line(text, len)))
                         refuse(L, map, option, option->type == TR_SCRIPT_OPTION_NAME ? "a name" : "one line of text");
                 *(const char **)to = text;
+                break;
+        case TR_SCRIPT_OPTION_TEXT:
+                *(const char **)to = to_text(L);
+                if (!*(const char **)to)
+                        refuse(L, map, option, TR_SCRIPT_TEXT_WANTED);
+                break;
+        case TR_SCRIPT_OPTION_VERSION:
+                if (!to_version(L, (uint64_t *)to))
+                        refuse(L, map, option, "a whole number, 0 or above");
+                break;
+        case TR_SCRIPT_OPTION_MOMENT:
+                if (!to_moment(L, (int64_t *)to))
+                        refuse(L, map, option,
+                               "a point in time: a timestamp, RFC 3339 text, or milliseconds since 1970, above 0");
+                break;
+        case TR_SCRIPT_OPTION_TABLE:
+                if (!lua_istable(L, -1))
+                        refuse(L, map, option, "a table");
+                *(bool *)to = true;
                 break;
         case TR_SCRIPT_OPTION_TIME:
                 number = to_time(L);

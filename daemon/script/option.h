@@ -15,8 +15,15 @@ enum tr_script_option_type {
         TR_SCRIPT_OPTION_TIME,  /* uint64_t, nanoseconds: milliseconds, or text with a unit; above 0 */
         TR_SCRIPT_OPTION_LABEL, /* const char *: one line of UTF-8 */
         TR_SCRIPT_OPTION_NAME,  /* const char * */
+        TR_SCRIPT_OPTION_TEXT,  /* const char *: what can be an entity's id */
+        TR_SCRIPT_OPTION_VERSION, /* uint64_t: an integer of 0 or above */
+        TR_SCRIPT_OPTION_MOMENT, /* int64_t, milliseconds since 1970: that, a timestamp, or RFC 3339 text */
+        TR_SCRIPT_OPTION_TABLE, /* bool: it is there, and is a table, which the caller looks at */
         TR_SCRIPT_OPTION_MAP,   /* a table of `members`, which go into the same destination */
 };
+
+/* What is wanted where a text has to be an id, or like one. */
+#define TR_SCRIPT_TEXT_WANTED "text of 1 to 256 bytes of UTF-8 without control characters"
 
 struct tr_script_option {
         const char *key;

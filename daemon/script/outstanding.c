@@ -117,14 +117,18 @@ bool tr_outstanding_awaits(struct tr_vm *vm, struct tr_awaited *awaited) {
 
         for (uint32_t at = 0; at < vm->slots_room; at++) {
                 const struct tr_outstanding_slot *slot = &vm->slots[at];
+                const struct tr_target *target;
 
                 /* what recurs has ended with the stop */
                 if (!slot->used || slot->kind == TR_OUTSTANDING_EVERY || (directly && count_waiting(vm, at) == 0))
                         continue;
-                /* who answers a call of a component may only be starting */
-                if (!slot->message || slot->message->invocation || tr_message_state(slot->message) == TR_MESSAGE_SETTLED)
+                if (!slot->message || tr_message_state(slot->message) == TR_MESSAGE_SETTLED)
                         return true;
-                tr_awaited_add(awaited, slot->target ?: slot->message->spawned);
+                target = slot->target ?: slot->message->spawned;
+                /* who answers a call of a component may only be starting, and the store always answers */
+                if (slot->message->invocation || !target)
+                        return true;
+                tr_awaited_add(awaited, target);
         }
         return false;
 }

@@ -20,6 +20,7 @@
 #include "daemon/script/codec.h"
 #include "daemon/script/context.h"
 #include "daemon/script/coroutine.h"
+#include "daemon/script/entities.h"
 #include "daemon/script/kill.h"
 #include "daemon/script/operations.h"
 #include "daemon/script/promise.h"
@@ -87,15 +88,32 @@ struct tr_task *tr_task_new(struct tr_vm *vm, struct tr_message *message, bool m
         task->message = message;
         task->name = NULL;
         task->may_await = may_await;
+        task->changes = false;
         task->cargo = NULL;
         task->recurring = NULL;
         tr_list_append(&vm->tasks, &task->link);
         return task;
 }
 
+void tr_task_change(lua_State *L, struct tr_task *task) {
+        task->changes = true;
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, task);
+}
+
+/* As it is: taking a key's value away allocates nothing, and nothing can be raised. */
+static void forget_change(struct tr_vm *vm, struct tr_task *task) {
+        if (!task->changes)
+                return;
+        task->changes = false;
+        lua_pushnil(vm->L);
+        lua_rawsetp(vm->L, LUA_REGISTRYINDEX, task);
+}
+
 void tr_task_free(struct tr_vm *vm, struct tr_task *task) {
         tr_list_unlink(&task->link);
         tr_list_unlink(&task->wait_link);
+        forget_change(vm, task);
         lua_settop(task->co, 0);
         if (vm->idle_count < IDLE_MAX) {
                 tr_list_prepend(&vm->idle, &task->link);
@@ -188,13 +206,43 @@ static int encode_answer(lua_State *L) {
         return 0;
 }
 
+/* The same for the task at 2, with what it was given to change: [output, changes]. */
+static int encode_change(lua_State *L) {
+        struct tr_task *task = lua_touserdata(L, 2);
+        struct tr_vm *vm = tr_vm_of(L);
+
+        tr_write_array(&vm->scratch, 2);
+        tr_codec_encode(L, 1, 1, TR_FORM_TYPED, "the answer", &vm->scratch);
+        if (lua_rawgetp(L, LUA_REGISTRYINDEX, task) == LUA_TNIL)
+                tr_write_nil(&vm->scratch);
+        else
+                tr_entities_encode(L, -1, "the entity", &vm->scratch);
+        if (tr_message_state(task->message) != TR_MESSAGE_SETTLED)
+                tr_transfer_empty(L);
+        return 0;
+}
+
+/* Encodes the value on top of the task's coroutine, which is popped, protected, with a light argument. As write_answer(). */
+static int encode(struct tr_vm *vm, lua_State *co, lua_CFunction encoder, void *argument) {
+        int status;
+
+        lua_pushcfunction(co, encoder);
+        lua_insert(co, -2);
+        lua_pushlightuserdata(co, argument);
+        vm->running = co;
+        status = lua_pcall(co, 2, 0, 0);
+        vm->running = vm->L;
+        return status;
+}
+
 /* Writes the value on top of the task's coroutine into the scratch. Lua's status; the error is left on the coroutine.
  * What needs no protection goes without. */
 static int write_answer(struct tr_vm *vm, struct tr_task *task) {
         lua_State *co = task->co;
-        int status;
 
         tr_writer_reset(&vm->scratch);
+        if (task->changes)
+                return encode(vm, co, encode_change, task);
         switch (lua_type(co, -1)) {
         case LUA_TNIL:
                 tr_write_nil(&vm->scratch);
@@ -209,15 +257,8 @@ static int write_answer(struct tr_vm *vm, struct tr_task *task) {
                         tr_write_float(&vm->scratch, lua_tonumber(co, -1));
                 return LUA_OK;
         default:
-                break;
+                return encode(vm, co, encode_answer, task->message);
         }
-        lua_pushcfunction(co, encode_answer);
-        lua_insert(co, -2);
-        lua_pushlightuserdata(co, task->message);
-        vm->running = co;
-        status = lua_pcall(co, 2, 0, 0);
-        vm->running = vm->L;
-        return status;
 }
 
 /* The failure, on top of the task's coroutine, of an answer that cannot be sent: the handler ran, and the actor lives on. */

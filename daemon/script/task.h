@@ -32,6 +32,7 @@ struct tr_task {
         int anchor; /* the coroutine's key in the registry */
         enum tr_task_state state;
         bool may_await;
+        bool changes; /* its answer has behind it what it was given to change, which the registry holds under the task */
         struct tr_message *message;     /* borrowed; NULL: none */
         const char *name;               /* of what runs without a message; NULL: it has none */
         struct tr_cargo *cargo;         /* what came with the message, while its arguments are decoded */
@@ -46,6 +47,8 @@ struct tr_task *tr_task_new(struct tr_vm *vm, struct tr_message *message, bool m
  * of the main state, and the task is as it was.
  */
 TR_MUST_CHECK int tr_task_build(struct tr_vm *vm, struct tr_task *task, lua_CFunction build, int *ret_count);
+/* While it is built: the value on top, a table or nil, is what it changes; it stays there. May raise. */
+void tr_task_change(lua_State *L, struct tr_task *task);
 /* Runs what was built, `count` values, as far as it goes, and deals with its end. */
 void tr_task_run(struct tr_vm *vm, struct tr_task *task, int count);
 /* Ends one that did not run, or has been dealt with. */

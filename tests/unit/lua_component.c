@@ -9,6 +9,7 @@
 #include "daemon/core/component.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/system.h"
+#include "daemon/store/sqlite_store.h"
 
 static struct tr_manifest *manifest_of(const char *json) {
         struct tr_manifest_problem problem = { 0 };
@@ -21,6 +22,21 @@ static struct tr_manifest *manifest_of(const char *json) {
         ck_assert_msg(r == 0, "%s %s", problem.path ?: "", problem.reason ?: "");
         json_decref(value);
         return manifest;
+}
+
+static void close_store(struct lua_fixture *fixture) {
+        tr_sqlite_store_close(fixture->store);
+        tr_sqlite_store_free(fixture->store);
+}
+
+void lua_component_store(struct lua_fixture *fixture) {
+        struct tr_sqlite_store *store;
+        char *why = NULL;
+
+        ck_assert_msg(tr_sqlite_store_new(NULL, &store, &why) == 0, "no store: %s", why ?: "");
+        fixture->store = store;
+        fixture->before_free = close_store;
+        fixture->system->store = tr_sqlite_store_interface(store);
 }
 
 void lua_component_declare(struct lua_fixture *fixture, const char *json) {
@@ -48,7 +64,7 @@ struct tr_target *lua_component_replica(struct lua_fixture *fixture, const char 
         static const struct tr_replica_ops none;
         struct tr_manifest *manifest = manifest_of(json);
         struct tr_component *joined = tr_component_find(fixture->system, component, strlen(component));
-        const struct tr_replica_options options = { .ops = &none, .manifest = manifest, .kind = "module" };
+        const struct tr_replica_options options = { .ops = &none, .manifest = manifest, .kind = "module", .whole_entities = true };
         struct tr_actor_options actor = { 0 };
         struct tr_failure *failure;
         struct tr_target *target;

@@ -6,6 +6,8 @@
 
 /* Components in a system of Lua. */
 
+/* Gives the system a store, in memory. Before anything is declared in it. */
+void lua_component_store(struct lua_fixture *fixture);
 /* Declares one in the daemon's session; `json` is its manifest. */
 void lua_component_declare(struct lua_fixture *fixture, const char *json);
 /* Gives one that has been declared another manifest. */

@@ -343,6 +343,8 @@ void lua_fixture_deinit(struct lua_fixture *fixture) {
         lua_wait(ended);
         lua_asked_unref(ended);
         lua_run_until(fixture, are_threads_over, fixture);
+        if (fixture->before_free)
+                fixture->before_free(fixture);
         ck_assert_uint_eq(atomic_load(&fixture->system->heap_bytes), 0);
         ck_assert_uint_eq(tr_system_free(fixture->system), 0);
         sem_destroy(&fixture->woken);

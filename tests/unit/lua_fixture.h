@@ -20,6 +20,8 @@
 struct lua_fixture {
         struct tr_script script;
         struct tr_system *system;
+        void (*before_free)(struct lua_fixture *fixture); /* when no actor is left; NULL: nothing is to be done */
+        void *store; /* lua_component.c's */
         sem_t woken;
         char directory[64];
         char *path[2];

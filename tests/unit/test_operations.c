@@ -116,14 +116,14 @@ START_TEST(what_needs_the_store_is_refused) {
         declare("", "\"change\": { \"type\": \"transition\" }, \"make\": { \"type\": \"assignment\" }, \"touch\": {}, \"wait\": {}",
                 "local function none() return 'it ran' end\n"
                 "return { operations = { change = none, make = none,\n"
-                "  touch = function(input, context) context.entities:get('a') end,\n"
+                "  touch = function(input, context) return context.entities:get('a') end,\n"
                 "  wait = function(input, context) context.task('c', 'touch') end } }");
         expect("return { outcome('c', 'change'), outcome('c', 'make') }",
                "[\"store/no: there is no store: this program has none\","
                "\"store/no: there is no store: this program has none\"]");
         expect("return { outcome('c', 'touch'), outcome('c', 'wait') }",
-               "[\"fault(error)/yes: entities need the store, and there is none yet\","
-               "\"fault(error)/yes: tasks need the store, and there is none yet\"]");
+               "[\"fault(error)/yes: there is no store: this program has none\","
+               "\"fault(error)/yes: there are no tasks yet\"]");
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 
 static struct lua_fixture fixture;
 static long allocation;
-static const char *component; /* the manifest of one that is there; NULL: none is */
+static const char *component; /* the manifest of one that is there, and a store; NULL: none is */
 
 static void arm(void) {
         failing_arm(allocation);
@@ -24,8 +24,10 @@ static void check_by(long step, const char *module, const char *expected) {
 
         lua_fixture_init(&fixture, 0);
         lua_fixture_module(&fixture, "m", module);
-        if (component)
+        if (component) {
+                lua_component_store(&fixture);
                 lua_component_declare(&fixture, component);
+        }
         for (allocation = 1;; allocation += step) {
                 target = lua_fixture_spawn(&fixture, "m:A", NULL);
                 ck_assert_answer(&fixture, target, "ready", "true");
@@ -174,5 +176,35 @@ START_TEST(while_it_calls) {
 }
 END_TEST
 
+/* Each run has an entity of its own, which may be there or not when something has failed. */
+START_TEST(while_it_changes_entities) {
+        tr_stock_disable();
+        component = "{ \"name\": \"c\", \"module\": \"m\", \"operations\": { \"change\": { \"type\": \"transition\" },"
+                    "\"make\": { \"type\": \"assignment\" }, \"look\": { \"type\": \"observation\" }, \"own\": {},"
+                    "\"list\": { \"type\": \"observation\", \"scope\": \"entries\" } } }";
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "local ops = {}\n"
+              "function ops.make(input, changes) changes.n, changes.list = input, { 1, 2 } return changes.id end\n"
+              "function ops.change(input, entity) entity.n = entity.n + input return entity.list end\n"
+              "function ops.look(input, entity) return entity end\n"
+              "function ops.list(input, entities) return #entities end\n"
+              "function ops.own(input, context)\n"
+              "  local e = troupe.await(context.entities:put(nil, { n = 1 }))\n"
+              "  local same = troupe.await(context.entities:list { where = { id = e.id }, sort = 'n', limit = 1 })[1]\n"
+              "  return troupe.await(context.entities:delete(same.id, { version = same.version })) end\n"
+              "function A.async:run()\n"
+              "  local function call(...) return troupe.await(troupe.call('c', ...)) end\n"
+              "  local id = call('make', 40)\n"
+              "  local list = call('change', 2, { id = id })\n"
+              "  local e = call('look', nil, { id = id })\n"
+              "  local count = call('list', nil, { where = { id = id }, limit = 1 })\n"
+              "  return { e.n, e.version, list, count, call 'own' }\n"
+              "end\n"
+              "return { operations = ops }",
+              "[42,2,[1,2],1,true]");
+        component = NULL;
+}
+END_TEST
+
 suite_main("script_memory", while_a_handler_works, while_it_waits_for_others, while_it_starts_another,
-           while_it_hands_over, while_it_faults, while_it_supervises, while_it_calls);
+           while_it_hands_over, while_it_faults, while_it_supervises, while_it_calls, while_it_changes_entities);
