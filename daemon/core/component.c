@@ -8,11 +8,13 @@
  */
 #include "daemon/core/component.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
+#include "daemon/core/component_figures.h"
 #include "daemon/core/component_slot.h"
 #include "daemon/core/invocation.h"
 #include "daemon/core/replica.h"
@@ -54,6 +56,25 @@ struct tr_component *tr_component_find(struct tr_system *system, const char *nam
                 tr_component_ref(component);
         tr_lock_release(&system->components.lock);
         return component;
+}
+
+int tr_components_list(struct tr_system *system, struct tr_component ***ret_components, size_t *ret_count) {
+        struct tr_components *components = &system->components;
+        size_t count = 0, at = 0;
+        tr_lock_acquire(&components->lock);
+        for (size_t i = 0; i < sizeof(components->buckets) / sizeof(components->buckets[0]); i++)
+                for (struct tr_component *component = components->buckets[i]; component; component = component->next_by_name)
+                        count++;
+        struct tr_component **list = calloc(count + 1, sizeof(struct tr_component *));
+        for (size_t i = 0; list && i < sizeof(components->buckets) / sizeof(components->buckets[0]); i++)
+                for (struct tr_component *component = components->buckets[i]; component; component = component->next_by_name)
+                        list[at++] = tr_component_ref(component);
+        tr_lock_release(&components->lock);
+        if (!list)
+                return tr_error_origin(-ENOMEM);
+        *ret_components = list;
+        *ret_count = count;
+        return 0;
 }
 
 static bool component_enlist(struct tr_component *component) {
@@ -109,6 +130,12 @@ void tr_component_leave_staff(struct tr_component *component) {
         tr_component_try_end(component);
 }
 
+void tr_component_count_restarted(struct tr_component *component) {
+        tr_lock_acquire(&component->lock);
+        component->restarts_total++;
+        tr_lock_release(&component->lock);
+}
+
 /* The manifest */
 
 struct tr_manifest *tr_component_manifest(struct tr_component *component) {
@@ -155,6 +182,7 @@ static void move_lines_locked(struct tr_component *component, struct tr_manifest
                 if (after)
                         figures[after - manifest->operations] = component->figures[i];
         }
+        figures[manifest->operations_count] = component->figures[before->operations_count];
 }
 
 struct tr_failure *tr_component_replace(struct tr_component *component, struct tr_manifest *manifest) {

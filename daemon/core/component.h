@@ -14,6 +14,7 @@
 #include "daemon/core/target.h"
 #include "daemon/core/timer.h"
 
+struct tr_component_figures;
 struct tr_component_slot;
 struct tr_replica;
 struct tr_session;
@@ -38,16 +39,6 @@ struct tr_component_line {
         struct tr_list calls; /* caller's messages, each a reference, by tr_message.link */
 };
 
-/* Figures of one operation; relaxed, for people. */
-struct tr_component_figures {
-        _Atomic uint64_t calls_total;  /* accepted */
-        _Atomic uint64_t faults_total; /* answered with a fault */
-        _Atomic uint64_t redelivered_total;
-        _Atomic uint64_t late_total; /* answers that settled nothing */
-        _Atomic uint64_t wait_ns;    /* in all: until the delivery that answered */
-        _Atomic uint64_t run_ns;
-};
-
 struct tr_component {
         struct tr_target target; /* first; its label is the component's name */
         struct tr_asker asker;   /* of deliveries */
@@ -58,7 +49,9 @@ struct tr_component {
         struct tr_lock lock;
         struct tr_manifest *manifest TR_GUARDED_BY(lock); /* strong */
         struct tr_component_line *lines TR_GUARDED_BY(lock); /* one for each operation, in the manifest's order */
-        struct tr_component_figures *figures; /* the same; both are replaced together with the manifest */
+        struct tr_component_figures *figures TR_GUARDED_BY(lock); /* the same, and one more for operations that it has not; both are
+                                                                   * replaced together with the manifest */
+        uint64_t restarts_total TR_GUARDED_BY(lock); /* replicas that the daemon has started in the place of others */
         _Atomic uint32_t waiting; /* in all lines and all replicas' own queues. Changes under the lock; read without it as a hint */
         uint32_t waiting_max TR_GUARDED_BY(lock);
         uint64_t sequence TR_GUARDED_BY(lock); /* of the calls: which came first */
@@ -94,6 +87,8 @@ struct tr_components {
 void tr_components_init(struct tr_components *components);
 void tr_components_deinit(struct tr_components *components);
 
+/* New references to all of them, in an array that the caller frees. 0 or -ENOMEM. */
+TR_MUST_CHECK int tr_components_list(struct tr_system *system, struct tr_component ***ret_components, size_t *ret_count);
 /* A new reference, or NULL. The component may be stopping. */
 struct tr_component *tr_component_find(struct tr_system *system, const char *name, size_t len);
 
@@ -119,6 +114,8 @@ void tr_component_when_settled(struct tr_component *component, void (*settled)(v
  * thread, no lock held. */
 void tr_component_enter_staff(struct tr_component *component);
 void tr_component_leave_staff(struct tr_component *component);
+/* A process that was started in the place of another one serves. Any thread, no lock held. */
+void tr_component_count_restarted(struct tr_component *component);
 
 static inline struct tr_component *tr_component_ref(struct tr_component *component) {
         tr_target_ref(&component->target);

@@ -15,6 +15,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/component.h"
+#include "daemon/core/component_figures.h"
 #include "daemon/core/invocation.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/stock.h"

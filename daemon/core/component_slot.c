@@ -354,6 +354,7 @@ static void staff_started(struct tr_staff *staff) {
                 slot->starting = NULL;
                 slot->settled = true;
                 slot->due_ns = TR_NEVER;
+                component->restarts_total += again;
         }
         bool wanted = slot->wanted && !component->stopping;
         struct tr_replica *replica = is_the_one ? tr_replica_ref(staff->replica) : NULL;

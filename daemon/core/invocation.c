@@ -15,6 +15,7 @@
 #include "daemon/base/cleanup.h"
 #include "daemon/base/clock.h"
 #include "daemon/contract/schema.h"
+#include "daemon/core/component_figures.h"
 #include "daemon/core/entity_use.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/system.h"
@@ -109,17 +110,15 @@ static void tell_span(struct tr_invocation *invocation, const char *instance, ui
 
 static void count_end_locked(struct tr_component *component, const struct tr_invocation *invocation, uint64_t sent_ns,
                              const struct tr_failure *failure) TR_REQUIRES(component->lock) {
-        uint32_t line = tr_component_line_locked(component, invocation->operation->name);
-        if (line == UINT32_MAX)
-                return;
-        struct tr_component_figures *figures = &component->figures[line];
-        uint64_t now_ns = tr_clock_ns();
+        struct tr_component_figures *figures = tr_component_figures_of(component, invocation->operation->name);
         if (failure && failure->code == TR_CODE_FAULT)
                 atomic_fetch_add_explicit(&figures->faults_total, 1, memory_order_relaxed);
+        else if (failure)
+                atomic_fetch_add_explicit(&figures->refused_total[failure->code], 1, memory_order_relaxed);
         if (!sent_ns)
                 return;
-        atomic_fetch_add_explicit(&figures->wait_ns, sent_ns - invocation->came_ns, memory_order_relaxed);
-        atomic_fetch_add_explicit(&figures->run_ns, now_ns - sent_ns, memory_order_relaxed);
+        tr_times_add(&figures->wait, sent_ns - invocation->came_ns);
+        tr_times_add(&figures->run, tr_clock_ns() - sent_ns);
 }
 
 /* A reference to a delivery's message that is in hand still; NULL where it is being freed. */
@@ -421,6 +420,8 @@ struct tr_failure *tr_component_call(struct tr_component *component, struct tr_m
                 if (failure) /* it was a call: it has a span, too */
                         tell_span(take_message->invocation, NULL, 0, failure);
         }
+        if (failure)
+                tr_component_count_refused(component, tr_message_handler(take_message), failure);
         tr_manifest_unref(manifest);
         if (failure)
                 return failure;

@@ -7,7 +7,7 @@
 
 /*
  * How long something took, each time it happened: how often it took at most so long, and how long all of it together. One
- * thread adds, without paying for others that may look; any thread sums up, and sees what was added last a little late.
+ * thread at a time adds, without paying for others that may look; any thread sums up, and sees what was added last a little late.
  */
 
 #define TR_TIMES_BOUNDS 19

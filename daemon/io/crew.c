@@ -64,6 +64,7 @@ struct seat {
         struct hand *current;
         struct tr_backoff backoff;
         uint64_t began_ns;
+        bool had_one; /* that served */
         struct tr_timer pause;
 };
 
@@ -202,6 +203,9 @@ static void on_serves(void *userdata, struct tr_replica *replica) {
         if (seat->starting == hand) {
                 seat->starting = NULL;
                 seat->current = hand;
+                if (seat->had_one)
+                        tr_component_count_restarted(seat->unit->component);
+                seat->had_one = true;
         }
         if (watch && target) {
                 watch->asker = &hand_ref(hand)->asker;

@@ -29,6 +29,7 @@ void tr_metrics_write(const struct tr_watched *watched, struct tr_writer *text);
 
 /* One file for each part of the daemon that has some: the families it has, whole. Who adds a part adds it to the table in metrics.c. */
 void tr_metrics_daemon(const struct tr_watched *watched, struct tr_exposition *to);
+void tr_metrics_components(const struct tr_watched *watched, struct tr_exposition *to);
 void tr_metrics_pools(const struct tr_watched *watched, struct tr_exposition *to);
 void tr_metrics_traces(const struct tr_watched *watched, struct tr_exposition *to);
 

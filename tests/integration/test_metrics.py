@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics: that their text is OpenMetrics, by a second tool's reading too, and that it adds up with what was done."""
 
+import json
 import os
 import re
 import stat
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -180,6 +182,157 @@ class Metrics(unittest.TestCase):
                 self.client.request("ask", handle, "none", [])
         self.assertEqual({("code", "no-such-handler"): 3},
                          {labels[0]: value for (name, labels), value in self.samples().items() if name == "troupe_refused_total"})
+
+
+class Components(unittest.TestCase):
+    """Those of components: two operations, whoever serves them."""
+    config = {}
+    setUp = Metrics.setUp
+    samples, text = Metrics.samples, Metrics.text
+
+    manifest = {"name": "shop", "queue": 4, "module": "shop", "replicas": 2, "operations": {
+        "sell": {"errors": ["SOLD_OUT"]},
+        "count": {"input": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+        "watch": {"stateful": True}}}
+    module = """
+local ops = {}
+function ops.sell(input, context)
+  if input.soldout then return context.error "SOLD_OUT" end
+  if input.broken then error "it broke" end
+  return input
+end
+function ops.count(input) return input.n end
+function ops.watch(input)
+  local heap = {}
+  while true do heap[#heap + 1] = string.rep("x", 2^20) .. #heap end
+end
+return { operations = ops }
+"""
+
+    def declare(self, **changes):
+        (self.daemon.directory / "lua" / "shop.lua").write_text(self.module)
+        self.client.request("component", {**self.manifest, **changes})
+
+    def refuse(self, code, operation, value, **options):
+        with self.assertRaises(harness.Error) as caught:
+            self.client.request("call", "shop", operation, value, options)
+        self.assertEqual(code, caught.exception.code)
+
+    def one(self, what, operation, component="shop", samples=None):
+        return (samples or self.samples())[f"troupe_component_{what}", (("component", component), ("operation", operation))]
+
+    def refused(self):
+        return {(dict(labels).get("operation"), dict(labels)["code"]): value
+                for (name, labels), value in self.samples().items() if name == "troupe_component_refused_total"}
+
+    def test_they_add_up_with_what_was_called(self):
+        self.declare()
+        for n in range(20):
+            self.assertEqual(n, self.client.request("call", "shop", "count", {"n": n}))
+        self.client.request("call", "shop", "sell", {})
+        for _ in range(3):
+            self.refuse("fault", "sell", {"broken": True})
+        self.refuse("refused", "sell", {"soldout": True})
+        samples = self.samples()
+        for operation, expected in {"count": {"messages_total": 20, "faults_total": 0, "run_seconds_count": 20},
+                                    "sell": {"messages_total": 5, "faults_total": 3, "run_seconds_count": 5},
+                                    "watch": {"messages_total": 0, "faults_total": 0, "run_seconds_count": 0}}.items():
+            expected = {"size": 2, "mailbox_depth": 0, "restarts_total": 0, "redelivered_total": 0, "late_total": 0,
+                        "wait_seconds_count": expected["run_seconds_count"], **expected}
+            self.assertEqual(expected, {what: self.one(what, operation, samples=samples) for what in expected}, operation)
+            for what in ("wait", "run"):
+                buckets = [value for (name, labels), value in samples.items()
+                           if name == f"troupe_component_{what}_seconds_bucket" and ("operation", operation) in labels]
+                self.assertEqual(sorted(buckets), buckets)
+                self.assertEqual(expected["run_seconds_count"], buckets[-1])
+
+    def test_what_was_refused_and_why(self):
+        self.declare(module=None)
+        self.refuse("contract", "count", {"n": "one"})
+        self.refuse("contract", "watch", {})
+        self.refuse("addressee", "watch", {}, instance="nobody")
+        for name in ("one", "other"):
+            self.refuse("not-found", name, {})
+        self.refuse("timeout", "sell", {}, timeout=1)
+        asked = [self.client.start("call", "shop", "sell", {}) for _ in range(4)]
+        self.refuse("mailbox-full", "sell", {})
+        self.assertEqual((4, 0), (self.one("mailbox_depth", "sell"), self.one("mailbox_depth", "count")))
+        self.assertTrue(self.client.request("cancel", asked[0]))
+        self.assertEqual(3, self.one("mailbox_depth", "sell"))
+        self.assertEqual({("count", "contract"): 1, ("watch", "contract"): 1, ("watch", "addressee"): 1, (None, "not-found"): 2,
+                          ("sell", "timeout"): 1, ("sell", "mailbox-full"): 1, ("sell", "cancelled"): 1}, self.refused())
+        self.assertEqual((5, 0), (self.one("messages_total", "sell"), self.one("run_seconds_count", "sell")))
+
+    def test_no_label_is_made_up_by_callers(self):
+        self.declare(module=None)
+        before = {labels for _, labels in self.samples()}
+        for n in range(50):
+            self.refuse("not-found", f"made-up-{n}", {})
+        self.assertEqual({(("component", "shop"), ("code", "not-found"))}, {labels for _, labels in self.samples()} - before)
+
+    def test_replicas_that_are_started_again(self):
+        self.declare(replicas=[{"instance": "left"}, {"instance": "right"}], heap="8M")
+        while self.one("running", "watch") < 2:
+            pass
+        self.refuse("abandoned", "watch", {}, instance="left", timeout="60s")
+        while self.one("restarts_total", "sell") < 1 or self.one("running", "watch") < 2:
+            pass
+        self.assertEqual(1, self.one("restarts_total", "watch"))
+
+    def test_processes_that_are_started_again(self):
+        worker = """
+import msgpack, os, socket
+connection = socket.socket(fileno=int(os.environ["TROUPE_FD"]))
+connection.sendall(msgpack.packb([0, 1, "serve", ["shop"]]))
+unpacker = msgpack.Unpacker(raw=False)
+while True:
+    unpacker.feed(connection.recv(4096))
+    for frame in unpacker:
+        if frame[0] == 0:
+            os._exit(0)
+"""
+        (self.daemon.directory / "worker.py").write_text(worker)
+        self.declare(module=None, replicas=None, deliveries=1, process={
+            "command": [sys.executable, str(self.daemon.directory / "worker.py")], "replicas": 1})
+        self.assertEqual(1, self.one("size", "sell"))
+        self.refuse("undeliverable", "sell", {})
+        while self.one("restarts_total", "sell") < 1:
+            pass
+        self.assertEqual({("sell", "undeliverable"): 1}, self.refused())
+
+    def test_connections_serve_what_they_say(self):
+        self.declare(module=None)
+        with harness.Client(self.daemon.socket) as server:
+            server.request("serve", "shop", {"operations": ["count", "watch"]})
+            samples = self.samples()
+            self.assertEqual([0, 1, 1], [self.one("running", what, samples=samples) for what in ("sell", "count", "watch")])
+        while self.one("running", "count") > 0:
+            pass
+
+    def test_figures_outlive_another_manifest(self):
+        config = json.loads(self.daemon.config.read_text())
+
+        def reload(manifest):
+            self.daemon.config.write_text(json.dumps({**config, "components": [manifest]}))
+            self.client.request("reload")
+        (self.daemon.directory / "lua" / "shop.lua").write_text(self.module)
+        reload(self.manifest)
+        self.client.request("call", "shop", "count", {"n": 1})
+        self.refuse("not-found", "none", {})
+        reload({**self.manifest, "operations": {name: self.manifest["operations"][name] for name in ("watch", "count")}})
+        samples = self.samples()
+        self.assertEqual(1, self.one("messages_total", "count", samples=samples))
+        self.assertNotIn("sell", {dict(labels).get("operation") for _, labels in samples})
+        self.assertEqual({(None, "not-found"): 1}, self.refused())
+
+    @unittest.skipUnless(parser, "prometheus_client (python3-prometheus-client) is not installed")
+    def test_a_second_tool_reads_the_same(self):
+        self.declare()
+        self.client.request("call", "shop", "count", {"n": 1})
+        self.refuse("not-found", "none", {})
+        theirs = {(sample.name, tuple(sorted(sample.labels.items()))): sample.value
+                  for family in parser.text_string_to_metric_families(self.text()) for sample in family.samples}
+        self.assertIn(("troupe_component_refused_total", (("code", "not-found"), ("component", "shop"))), theirs)
 
 
 class Command(unittest.TestCase):

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics: how they are written, and what those of pools are. */
 #define SUITE_TIMEOUT_S 120
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/core/component.h"
 #include "daemon/core/pool.h"
 #include "daemon/watch/exposition.h"
 #include "daemon/watch/metrics.h"
@@ -252,6 +255,52 @@ START_TEST(messages_stay_counted_when_an_actor_ends) {
 }
 END_TEST
 
+/* Components */
+
+static struct tr_target *declare(const char *name) {
+        char text[256];
+        struct tr_manifest_problem problem = { 0 };
+        struct tr_manifest *manifest;
+        struct tr_component *component;
+        snprintf(text, sizeof(text), "{\"name\": \"%s\", \"operations\": {\"a\": {}, \"b\": {}}}", name);
+        json_t *json = json_loads(text, 0, NULL);
+        ck_assert_ptr_nonnull(json);
+        ck_assert_int_eq(tr_manifest_read(json, "/", &problem, &manifest), 0);
+        json_decref(json);
+        ck_assert_ptr_null(tr_component_declare(fake.system, fake.system->daemon_session, manifest, 0, 0, &component));
+        tr_manifest_unref(manifest);
+        return &component->target;
+}
+
+START_TEST(components_are_there_by_name_and_operation) {
+        struct tr_target *components[] = { declare("shop"), declare("bank") };
+        tr_metrics_components(&(struct tr_watched){ .system = fake.system }, &to);
+        check_has(written(), "\ntroupe_component_size{component=\"bank\",operation=\"a\"} 0\n"
+                             "troupe_component_size{component=\"bank\",operation=\"b\"} 0\n"
+                             "troupe_component_size{component=\"shop\",operation=\"a\"} 0\n"
+                             "troupe_component_size{component=\"shop\",operation=\"b\"} 0\n# ");
+        for (size_t i = 0; i < 2; i++)
+                tr_target_unref(components[i]);
+}
+END_TEST
+
+START_TEST(each_allocation_fails_for_components) {
+        struct tr_target *components[] = { declare("shop"), declare("bank") };
+        long n = 0;
+        do {
+                tr_writer_deinit(&to.text);
+                to = (struct tr_exposition){ 0 };
+                failing_arm(++n);
+                tr_metrics_components(&(struct tr_watched){ .system = fake.system }, &to);
+                failing_arm(0);
+                ck_assert_int_eq(tr_writer_error(&to.text) != 0, failing_hit());
+        } while (failing_hit());
+        ck_assert_int_gt(n, 4);
+        for (size_t i = 0; i < 2; i++)
+                tr_target_unref(components[i]);
+}
+END_TEST
+
 START_TEST(each_allocation_fails) {
         struct tr_target *pools[] = { start("thumbs", NULL, 2), start("others", NULL, 1), NULL };
         run_pools(pools, 3);
@@ -282,6 +331,8 @@ int main(void) {
                 what_waits_in_a_mailbox_is_its_depth,
                 what_the_pool_did_not_route_is_not_counted,
                 messages_stay_counted_when_an_actor_ends,
+                components_are_there_by_name_and_operation,
+                each_allocation_fails_for_components,
                 each_allocation_fails,
         };
         return suite_run_with("metrics", setup, teardown, tests, sizeof(tests) / sizeof(tests[0]));
