@@ -472,14 +472,11 @@ START_TEST(who_has_no_room_is_given_more_when_it_has) {
 }
 END_TEST
 
-START_TEST(what_waits_for_the_socket_can_be_taken_back) {
-        struct tr_server_limits limits = io_fixture_limits();
-        begin_with(&limits);
+/* Calls 0 to count - 1, each with half a megabyte. */
+static void call_with_much(uint32_t count) {
         static char large[1 << 19];
         struct tr_writer call = TR_WRITER_INIT;
-        serve(&worker, "shop", "{'concurrency':50}");
-        /* The worker reads nothing: some go out, the others wait. */
-        for (uint32_t i = 0; i < 20; i++) {
+        for (uint32_t i = 0; i < count; i++) {
                 tr_write_array(&call, 4);
                 tr_write_uint(&call, 0);
                 tr_write_uint(&call, i);
@@ -491,6 +488,14 @@ START_TEST(what_waits_for_the_socket_can_be_taken_back) {
         }
         io_client_send(&client, call.data, call.len);
         tr_writer_deinit(&call);
+}
+
+START_TEST(what_waits_for_the_socket_can_be_taken_back) {
+        struct tr_server_limits limits = io_fixture_limits();
+        begin_with(&limits);
+        serve(&worker, "shop", "{'concurrency':50}");
+        /* The worker reads nothing: some go out, the others wait. */
+        call_with_much(20);
         /* Not read: what follows is answered by the loop, to this client. */
         for (uint32_t i = 19; i > 10; i--) {
                 char wanted[128];
@@ -506,6 +511,35 @@ START_TEST(what_waits_for_the_socket_can_be_taken_back) {
                 snprintf(wanted, sizeof(wanted), "[1,%u,nil,%u]", i, i);
                 io_client_expect(&client, wanted);
         }
+        io_client_say(&worker, "[0,1,'ping',[]]");
+        io_client_expect(&worker, "[1,1,nil,'pong']");
+        end();
+}
+END_TEST
+
+static void kill_shop(struct io_fixture *of, void *userdata) {
+        struct tr_component *component = tr_component_find(of->system, "shop", 4);
+        component->target.ops->kill(&component->target);
+        tr_component_unref(component);
+}
+
+/* Who is to get it is gone when its socket has room again. */
+START_TEST(what_waits_for_the_socket_of_one_that_is_killed_never_goes_out) {
+        begin();
+        serve(&worker, "shop", "{'concurrency':50}");
+        call_with_much(20);
+        io_client_say(&client, "[0,100,'ping',[]]");
+        io_client_expect(&client, "[1,100,nil,'pong']");
+        io_fixture_run(&fixture, kill_shop, NULL);
+        uint32_t begun = 0;
+        for (uint32_t i = 0; i < 20; i++) {
+                const char *answer = io_client_hear(&client);
+                ck_assert_msg(strstr(answer, "killed: ") || strstr(answer, "stopped: "), "%s", answer);
+                begun += strstr(answer, "(ran: maybe)") != NULL;
+        }
+        ck_assert(begun > 0 && begun < 20);
+        for (uint32_t i = 0; i < begun; i++)
+                ck_assert_int_ge(io_client_hear_id(&worker), 0);
         io_client_say(&worker, "[0,1,'ping',[]]");
         io_client_expect(&worker, "[1,1,nil,'pong']");
         end();
@@ -686,13 +720,15 @@ START_TEST(a_process_of_the_daemons_serves_its_component_and_calls) {
 }
 END_TEST
 
-suite_main("serving", a_call_goes_to_who_serves_and_its_answer_back, what_waits_for_a_replica_comes_behind_the_answer_of_serve,
-           one_connection_serves_several_and_listens, one_replica_per_component_and_connection,
-           who_withdraws_gives_its_name_up_and_answers_what_it_holds, who_withdraws_and_never_answers_is_let_go,
-                what_somebody_waits_for_is_waited_for, a_component_that_stops_does_not_wait_for_what_nobody_waits_for, withdraws_when_it_is_gone_already, errors_that_are_declared_are_refusals,
-           a_call_that_nobody_waits_for_is_told, who_serves_and_goes_hands_its_calls_on,
-           what_is_addressed_to_who_goes_ends_at_once, an_outcome_may_be_a_notification,
-           values_go_out_as_the_connection_takes_them, deadlines_are_the_calls_own, who_has_no_room_is_given_more_when_it_has,
-           what_waits_for_the_socket_can_be_taken_back, list_and_info_have_components_and_their_replicas,
-           a_component_that_stops_lets_its_replicas_finish, a_connection_may_be_closed_with_calls_in_hand,
-           a_process_of_the_daemons_serves_its_component_and_calls);
+suite_main("serving", a_call_goes_to_who_serves_and_its_answer_back,
+           what_waits_for_a_replica_comes_behind_the_answer_of_serve, one_connection_serves_several_and_listens,
+           one_replica_per_component_and_connection, who_withdraws_gives_its_name_up_and_answers_what_it_holds,
+           who_withdraws_and_never_answers_is_let_go, what_somebody_waits_for_is_waited_for,
+           a_component_that_stops_does_not_wait_for_what_nobody_waits_for, withdraws_when_it_is_gone_already,
+           errors_that_are_declared_are_refusals, a_call_that_nobody_waits_for_is_told,
+           who_serves_and_goes_hands_its_calls_on, what_is_addressed_to_who_goes_ends_at_once,
+           an_outcome_may_be_a_notification, values_go_out_as_the_connection_takes_them, deadlines_are_the_calls_own,
+           who_has_no_room_is_given_more_when_it_has, what_waits_for_the_socket_can_be_taken_back,
+           what_waits_for_the_socket_of_one_that_is_killed_never_goes_out,
+           list_and_info_have_components_and_their_replicas, a_component_that_stops_lets_its_replicas_finish,
+           a_connection_may_be_closed_with_calls_in_hand, a_process_of_the_daemons_serves_its_component_and_calls);
