@@ -93,6 +93,8 @@ static void check_threads(uint64_t actors) {
 void tr_process_prepare_server(uint64_t connections, uint64_t actors) {
         /* a peer that is gone is an error of that write */
         signal(SIGPIPE, SIG_IGN);
+        /* a file that may not grow, too: the store refuses what it cannot write then */
+        signal(SIGXFSZ, SIG_IGN);
         raise_descriptors(connections);
         check_threads(actors);
 }
