@@ -79,11 +79,17 @@ static struct tr_failure *no_memory(void) {
         return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
 }
 
-static void set(struct fake_store *store, const char *id, const uint8_t *fields, size_t bytes) {
+/* False where memory is short. */
+static bool set(struct fake_store *store, const char *id, const uint8_t *fields, size_t bytes) {
         struct fake_entity *entity = find(store, id);
         uint8_t *copy = malloc(bytes);
         char *name = entity ? NULL : strdup(id);
-        must(copy && (entity || name) && store->count < FAKE_STORE_ENTITIES_MAX);
+        if (!copy || (!entity && !name)) {
+                free(copy);
+                free(name);
+                return false;
+        }
+        must(store->count < FAKE_STORE_ENTITIES_MAX);
         memcpy(copy, fields, bytes);
         if (!entity) {
                 entity = &store->entities[store->count++];
@@ -93,6 +99,7 @@ static void set(struct fake_store *store, const char *id, const uint8_t *fields,
         entity->fields = copy;
         entity->bytes = bytes;
         entity->version++;
+        return true;
 }
 
 /* The fields that are to be there. NULL, or no memory. */
@@ -144,8 +151,9 @@ static void do_write(struct fake_store *store, struct tr_store_job *job) {
                 job->failure = compose(job, entity, &fields);
         if (!job->failure)
                 job->failure = check(job, &fields);
+        if (!job->failure && !set(store, id, fields.data, fields.len))
+                job->failure = no_memory();
         if (!job->failure) {
-                set(store, id, fields.data, fields.len);
                 entity = find(store, id);
                 store->writes++;
                 job->version = entity->version;
@@ -292,6 +300,6 @@ uint64_t fake_store_version(struct fake_store *store, const char *id) {
 void fake_store_put(struct fake_store *store, const char *id, const char *fields) {
         struct tr_writer writer = TR_WRITER_INIT;
         notation_write(&writer, fields);
-        set(store, id, writer.data, writer.len);
+        must(set(store, id, writer.data, writer.len));
         tr_writer_deinit(&writer);
 }
