@@ -21,11 +21,17 @@ uint64_t tr_clock_ns(void) {
         return clock_source();
 }
 
-int64_t tr_clock_wall_ms(void) {
+static int64_t kernel_wall_ms(void) {
         struct timespec now;
 
         clock_gettime(CLOCK_REALTIME, &now);
         return (int64_t)now.tv_sec * 1000 + (int64_t)(now.tv_nsec / (long)TR_NS_PER_MS);
+}
+
+static int64_t (*wall_source)(void) = kernel_wall_ms;
+
+int64_t tr_clock_wall_ms(void) {
+        return wall_source();
 }
 
 uint64_t tr_clock_deadline_ns(uint64_t after_ns) {
@@ -38,4 +44,8 @@ uint64_t tr_clock_deadline_ns(uint64_t after_ns) {
 
 void tr_clock_set_source(uint64_t (*monotonic_ns)(void)) {
         clock_source = monotonic_ns ? monotonic_ns : kernel_monotonic_ns;
+}
+
+void tr_clock_set_wall_source(int64_t (*wall_ms)(void)) {
+        wall_source = wall_ms ? wall_ms : kernel_wall_ms;
 }

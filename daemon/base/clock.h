@@ -23,5 +23,7 @@ int64_t tr_clock_wall_ms(void);
 uint64_t tr_clock_deadline_ns(uint64_t after_ns);
 /* NULL goes back to the kernel's. */
 void tr_clock_set_source(uint64_t (*monotonic_ns)(void));
+/* The same of milliseconds since 1970. */
+void tr_clock_set_wall_source(int64_t (*wall_ms)(void));
 
 #endif

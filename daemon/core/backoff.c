@@ -48,3 +48,11 @@ uint64_t tr_backoff_ended(struct tr_backoff *backoff, uint64_t began_ns, uint64_
         forgive(backoff, began_ns, now_ns);
         return jittered(backoff->min_ns, random);
 }
+
+uint64_t tr_backoff_pause_ns(uint64_t min_ns, uint64_t max_ns, uint32_t failures, uint32_t random) {
+        uint64_t pause_ns = min_ns;
+
+        for (uint32_t i = 1; i < failures && pause_ns < max_ns; i++)
+                pause_ns = pause_ns > max_ns / 2 ? max_ns : 2 * pause_ns;
+        return jittered(pause_ns, random);
+}

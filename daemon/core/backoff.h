@@ -30,4 +30,7 @@ uint64_t tr_backoff_failed(struct tr_backoff *backoff, uint64_t began_ns, uint64
 /* It ended by itself, without a fault. Answers the pause. */
 uint64_t tr_backoff_ended(struct tr_backoff *backoff, uint64_t began_ns, uint64_t now_ns, uint32_t random);
 
+/* Of something that has failed so often (1: once) and has no other memory than that: min, doubled each time, up to max. */
+uint64_t tr_backoff_pause_ns(uint64_t min_ns, uint64_t max_ns, uint32_t failures, uint32_t random);
+
 #endif

@@ -153,8 +153,10 @@ uint32_t tr_component_line_locked(const struct tr_component *component, const ch
 
 static struct tr_component_line *lines_new(uint32_t count) {
         struct tr_component_line *lines = calloc(count ? count : 1, sizeof(*lines));
-        for (uint32_t i = 0; lines && i < count; i++)
+        for (uint32_t i = 0; lines && i < count; i++) {
                 tr_list_init(&lines[i].calls);
+                tr_list_init(&lines[i].tasks);
+        }
         return lines;
 }
 
@@ -171,6 +173,7 @@ static void move_lines_locked(struct tr_component *component, struct tr_manifest
                 const char *name = before->operations[i].name;
                 const struct tr_operation *after = tr_manifest_find(manifest, name, strlen(name));
                 struct tr_list *to = after ? &lines[after - manifest->operations].calls : gone;
+                struct tr_list *tasks_to = after ? &lines[after - manifest->operations].tasks : gone;
                 struct tr_message *message;
                 tr_list_for_each(message, &component->lines[i].calls, link) {
                         struct tr_invocation *invocation = message->invocation;
@@ -178,7 +181,12 @@ static void move_lines_locked(struct tr_component *component, struct tr_manifest
                         component->waiting -= !after;
                         component->in_lines -= !after;
                 }
+                tr_list_for_each(message, &component->lines[i].tasks, link) {
+                        message->invocation->queued = after;
+                        component->tasks.waiting -= !after;
+                }
                 tr_list_splice(to, &component->lines[i].calls);
+                tr_list_splice(tasks_to, &component->lines[i].tasks);
                 if (after)
                         figures[after - manifest->operations] = component->figures[i];
         }
@@ -219,6 +227,7 @@ static void component_free(struct tr_target *target) {
         struct tr_component *component = (struct tr_component *)target;
         tr_component_free_slots(component);
         tr_system_release_timer(target->system, &component->turns_timer);
+        tr_component_tasks_deinit(component);
         tr_manifest_unref(component->manifest);
         free(component->lines);
         free(component->figures);
@@ -254,6 +263,7 @@ static struct tr_component *component_new(struct tr_system *system, struct tr_ma
         component->figures = figures;
         component->stop_timer.fire = on_stop_timer;
         component->turns_timer.fire = tr_component_pass_turns;
+        tr_component_tasks_init(component);
         component_set_limits(component);
         return component;
 }
@@ -265,7 +275,7 @@ struct tr_failure *tr_component_declare(struct tr_system *system, struct tr_sess
         if (!component)
                 return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
         if (tr_component_make_slots(component, manifest->module ? manifest->replicas.count : 0) < 0 ||
-            tr_system_reserve_timer(system, &component->turns_timer) < 0 ||
+            tr_system_reserve_timer(system, &component->turns_timer) < 0 || tr_component_tasks_reserve(component) < 0 ||
             tr_registry_add(&system->registry, &component->target) < 0)
                 failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
         else if (!component_enlist(component))
@@ -280,6 +290,7 @@ struct tr_failure *tr_component_declare(struct tr_system *system, struct tr_sess
         tr_system_tell(system, &(struct tr_news){ .event = TR_EVENT_STARTED, .target = &component->target });
         tr_component_renew_slots(component);
         component_tell_crew(component);
+        tr_component_tasks_begin(component);
         return NULL;
 }
 
@@ -298,6 +309,17 @@ void tr_component_reject_all(struct tr_component *component, struct tr_list *cal
         tr_failure_unref(failure);
 }
 
+void tr_component_take_tasks_locked(struct tr_component *component, struct tr_list *ret_tasks) {
+        struct tr_message *message;
+        tr_entity_turns_restore(&component->turns);
+        for (uint32_t i = 0; i < component->manifest->operations_count; i++) {
+                tr_list_for_each(message, &component->lines[i].tasks, link)
+                        message->invocation->queued = false;
+                tr_list_splice(ret_tasks, &component->lines[i].tasks);
+        }
+        component->tasks.waiting = 0;
+}
+
 static void take_lines_locked(struct tr_component *component, struct tr_list *ret_calls) TR_REQUIRES(component->lock) {
         struct tr_message *message;
         tr_entity_turns_restore(&component->turns);
@@ -307,6 +329,7 @@ static void take_lines_locked(struct tr_component *component, struct tr_list *re
                 message->invocation->queued = false;
         component->waiting -= component->in_lines;
         component->in_lines = 0;
+        tr_component_take_tasks_locked(component, ret_calls);
 }
 
 static void component_end(struct tr_component *component, bool killed, struct tr_list *calls) {
@@ -328,6 +351,7 @@ static void component_end(struct tr_component *component, bool killed, struct tr
                                        });
         tr_failure_unref(failure);
         component_tell_crew(component);
+        tr_component_tasks_end(component);
         tr_component_unref(component);
 }
 
@@ -404,6 +428,7 @@ static void component_stop(struct tr_target *target, enum tr_stop_reason reason,
         tr_lock_release(&component->lock);
         if (over)
                 return;
+        tr_component_tasks_stop(component);
         if (within_ns != TR_NEVER) {
                 tr_component_ref(component);
                 if (tr_system_set_timer(target->system, &component->stop_timer, tr_clock_deadline_ns(within_ns)) != 0)

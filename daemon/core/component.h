@@ -12,6 +12,7 @@
 #include "daemon/core/entity_turn.h"
 #include "daemon/core/message.h"
 #include "daemon/core/target.h"
+#include "daemon/core/task_held.h"
 #include "daemon/core/timer.h"
 
 struct tr_component_figures;
@@ -37,6 +38,7 @@ struct tr_system;
 /* The calls that wait for one operation, in the order in which they came. */
 struct tr_component_line {
         struct tr_list calls; /* caller's messages, each a reference, by tr_message.link */
+        struct tr_list tasks; /* the same of those that are tasks */
 };
 
 struct tr_component {
@@ -59,6 +61,7 @@ struct tr_component {
         struct tr_entity_turns turns TR_GUARDED_BY(lock); /* those that they have to wait for are aside; they count as where they were */
         bool turns_timed TR_GUARDED_BY(lock);             /* turns_timer is set, or about to be */
         uint32_t writes TR_GUARDED_BY(lock); /* calls whose changes are being written */
+        struct tr_component_tasks tasks;
         struct tr_list replicas TR_GUARDED_BY(lock); /* by tr_replica.link, each a reference; the next to be tried first */
         uint32_t holding TR_GUARDED_BY(lock);  /* replicas in that state */
         /* Those that the daemon starts. They stay until the component is freed; of some the manifest may say nothing any more. */
@@ -146,6 +149,8 @@ void tr_component_dispatch(struct tr_component *component);
 void tr_component_try_end(struct tr_component *component);
 /* The line of an operation, in the manifest in effect; UINT32_MAX: it has none. */
 uint32_t tr_component_line_locked(const struct tr_component *component, const char *operation) TR_REQUIRES(component->lock);
+/* Takes all tasks out of its lines; the list gets their references. */
+void tr_component_take_tasks_locked(struct tr_component *component, struct tr_list *ret_tasks) TR_REQUIRES(component->lock);
 /* Rejects all calls in a list, which holds their references; `sentence` stands behind the component's name. No lock held. */
 void tr_component_reject_all(struct tr_component *component, struct tr_list *calls, enum tr_code code, const char *sentence);
 /* Its turns_timer. Loop thread. */

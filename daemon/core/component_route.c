@@ -38,12 +38,12 @@ static bool replica_serves_locked(const struct tr_component *component, const st
         return !name || *name;
 }
 
-/* The oldest call in a line that the replica serves, and whose turn it is; NULL: none waits. */
-static struct tr_message *oldest_for_locked(struct tr_component *component, const struct tr_replica *replica)
+/* The oldest call in a line that the replica serves, and whose turn it is, or the oldest task; NULL: none waits. */
+static struct tr_message *oldest_for_locked(struct tr_component *component, const struct tr_replica *replica, bool task)
         TR_REQUIRES(component->lock) {
         struct tr_message *oldest = NULL;
         for (uint32_t i = 0; i < component->manifest->operations_count; i++) {
-                struct tr_list *calls = &component->lines[i].calls;
+                struct tr_list *calls = task ? &component->lines[i].tasks : &component->lines[i].calls;
                 if (tr_list_is_empty(calls) || !replica_serves_locked(component, replica, component->manifest->operations[i].name))
                         continue;
                 struct tr_message *first = tr_entity_turns_first(&component->turns, calls);
@@ -51,6 +51,29 @@ static struct tr_message *oldest_for_locked(struct tr_component *component, cons
                         oldest = first;
         }
         return oldest;
+}
+
+/* What comes next of what waits in lines: a call, unless it is a task's turn; and where a replica can have none of the one, the other. */
+static struct tr_message *next_for_locked(struct tr_component *component, const struct tr_replica *replica)
+        TR_REQUIRES(component->lock) {
+        bool tasks = component->tasks.waiting > 0, calls = component->in_lines > 0;
+        bool task_first = tasks && (!calls || component->tasks.calls_picked >= TR_TASKS_AFTER_CALLS);
+        struct tr_message *next = task_first ? oldest_for_locked(component, replica, true) : NULL;
+        if (!next && calls)
+                next = oldest_for_locked(component, replica, false);
+        if (!next && tasks && !task_first)
+                next = oldest_for_locked(component, replica, true);
+        return next;
+}
+
+/* One was picked. */
+static void count_pick_locked(struct tr_component *component, const struct tr_invocation *invocation) TR_REQUIRES(component->lock) {
+        if (component->tasks.waiting == 0)
+                return;
+        if (invocation->task)
+                component->tasks.calls_picked = 0;
+        else
+                component->tasks.calls_picked += !invocation->addressed;
 }
 
 /* Who waits for the turn of another passes one day. */
@@ -87,7 +110,7 @@ static struct tr_message *component_pick(struct tr_component *component, struct 
         struct tr_replica *replica, *chosen = NULL;
         struct tr_message *message = NULL;
         tr_lock_acquire(&component->lock);
-        if (component->waiting > 0)
+        if (component->waiting > 0 || component->tasks.waiting > 0)
                 tr_list_for_each(replica, &component->replicas, link) {
                         if (!replica_has_room(replica))
                                 continue;
@@ -97,20 +120,18 @@ static struct tr_message *component_pick(struct tr_component *component, struct 
                                 message = own;
                                 break;
                         }
-                        if (component->in_lines == 0 || (chosen && chosen->in_hand_count <= replica->in_hand_count))
+                        if (chosen && chosen->in_hand_count <= replica->in_hand_count)
                                 continue;
-                        struct tr_message *oldest = oldest_for_locked(component, replica);
-                        if (oldest) {
+                        struct tr_message *next = next_for_locked(component, replica);
+                        if (next) {
                                 chosen = replica;
-                                message = oldest;
+                                message = next;
                         }
                 }
         if (message) {
                 struct tr_invocation *invocation = message->invocation;
-                tr_list_unlink(&message->link);
-                invocation->queued = false;
-                component->waiting--;
-                component->in_lines -= !invocation->addressed;
+                count_pick_locked(component, invocation);
+                tr_invocation_dequeue_locked(component, invocation);
                 if (invocation->entity)
                         tr_entity_turns_take(&component->turns, invocation, tr_clock_ns());
                 chosen->in_hand_count++;
@@ -153,7 +174,7 @@ static struct tr_message *delivery_new(struct tr_message *take_call, struct tr_r
                 tr_stock_free(delivery, sizeof(*delivery));
                 return NULL;
         }
-        *delivery = (struct tr_delivery){ .attempt = invocation->deliveries + 1 };
+        *delivery = (struct tr_delivery){ .attempt = invocation->deliveries + (invocation->task ? invocation->task->runs : 0) + 1 };
         tr_list_init(&delivery->link);
         if (invocation->entity)
                 tr_entity_use_hand(invocation, &delivery->entity);
@@ -232,7 +253,7 @@ static bool call_requeue(struct tr_message *call, struct tr_replica *replica) {
         tr_lock_acquire(&component->lock);
         invocation->line = tr_component_line_locked(component, invocation->operation->name);
         bool there = invocation->line != UINT32_MAX && !component->over && !component->killed &&
-                     (!invocation->addressed || replica->state == TR_REPLICA_HOLDING);
+                     !(invocation->task && component->stopping) && (!invocation->addressed || replica->state == TR_REPLICA_HOLDING);
         if (there)
                 tr_invocation_enqueue_locked(component, invocation, invocation->addressed ? replica : NULL);
         tr_lock_release(&component->lock);
@@ -263,7 +284,10 @@ static void call_orphaned(struct tr_message *call, struct tr_replica *replica, b
                 failure = tr_failure_new(TR_CODE_ABANDONED, "%s died before it answered this", replica->instance);
         else if (invocation->addressed)
                 failure = tr_addressee_failure(invocation->component, replica->instance, strlen(replica->instance));
-        else if (begun && died_under_it(invocation) >= invocation->manifest->deliveries)
+        else if (invocation->task && !begun) /* the store has it as one that runs, which may be long from now */
+                failure = tr_failure_new(TR_CODE_STOPPED, "%s ended before it had it", replica->instance);
+        else if (begun && (died_under_it(invocation) >= invocation->manifest->deliveries ||
+                           (invocation->task && !tr_task_held_may_go_on(invocation))))
                 failure = tr_failure_new(TR_CODE_UNDELIVERABLE, "%u replicas of %s died under it", died_under_it(invocation),
                                          invocation->component->target.label);
         if (failure) {
@@ -285,7 +309,7 @@ static bool delivery_wait(const struct tr_delivery *delivery, const struct tr_ta
         bool passes = replica->in_hand_count > 0 || target->ops->kind == TR_TARGET_CONNECTION;
         replica->congested = passes && replica->reliefs == delivery->reliefs;
         tr_lock_release(&replica->component->lock);
-        return passes && call_requeue(call, replica);
+        return passes && !call->invocation->task && call_requeue(call, replica); /* a task waits in the store */
 }
 
 /* Its target did not take it. */
@@ -320,6 +344,10 @@ static void not_delivered(struct tr_message *take_call, struct tr_replica *take_
 
 static void deliver(struct tr_message *take_call, struct tr_replica *take_replica, struct tr_target *target) {
         struct tr_component *component = take_replica->component;
+        if (take_call->invocation->task && !tr_task_held_begin(take_call->invocation)) {
+                not_delivered(take_call, take_replica, NULL);
+                return;
+        }
         struct tr_message *own = delivery_new(take_call, take_replica);
         if (!own) {
                 struct tr_failure *failure = tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a call");
@@ -353,7 +381,8 @@ void tr_component_dispatch(struct tr_component *component) {
         struct tr_target *target;
         struct tr_message *call;
         /* relaxed: the lock has ordered what is to be seen */
-        while (atomic_load_explicit(&component->waiting, memory_order_relaxed) > 0 &&
+        while ((atomic_load_explicit(&component->waiting, memory_order_relaxed) > 0 ||
+                atomic_load_explicit(&component->tasks.waiting, memory_order_relaxed) > 0) &&
                (call = component_pick(component, &replica, &target))) {
                 if (call->invocation->entity && tr_entity_use_read(call, replica, target))
                         continue;

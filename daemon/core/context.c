@@ -13,7 +13,7 @@
 #include "daemon/core/replica.h"
 
 /* More than keys, numbers, the trace, and the heads of all take. */
-#define BYTES_BESIDE_TEXTS 224
+#define BYTES_BESIDE_TEXTS 272
 
 static const uint8_t nil[] = { 0xc0 };
 
@@ -30,6 +30,7 @@ void tr_delivery_context(const struct tr_message *own, struct tr_call_context *r
                 .component = invocation->component->target.label,
                 .instance = delivery->replica->instance,
                 .id = invocation->id,
+                .task = invocation->task ? invocation->task->id : NULL,
                 .entity = delivery->entity.data,
                 .entity_bytes = delivery->entity.bytes,
                 .timeout_ms = invocation->deadline_ns == TR_NEVER ? 0 : left_ms(invocation->deadline_ns),
@@ -46,7 +47,7 @@ void tr_delivery_context(const struct tr_message *own, struct tr_call_context *r
 }
 
 void tr_call_context_write(const struct tr_call_context *context, struct tr_writer *writer) {
-        tr_write_map(writer, 5 + (context->timeout_ms > 0) + (context->id != NULL) + (context->entity != NULL));
+        tr_write_map(writer, 5 + (context->timeout_ms > 0) + (context->id != NULL) + (context->entity != NULL) + (context->task != NULL));
         tr_write_text(writer, "component");
         tr_write_text(writer, context->component);
         tr_write_text(writer, "instance");
@@ -65,6 +66,10 @@ void tr_call_context_write(const struct tr_call_context *context, struct tr_writ
         }
         tr_write_text(writer, "trace");
         tr_write_str(writer, context->trace, TR_TRACEPARENT_LEN);
+        if (context->task) {
+                tr_write_text(writer, "task");
+                tr_write_text(writer, context->task);
+        }
         tr_write_text(writer, "attempt");
         tr_write_uint(writer, context->attempt);
         tr_write_text(writer, "caller");

@@ -19,6 +19,7 @@
 #include "daemon/core/entity_use.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/system.h"
+#include "daemon/core/task_held.h"
 
 /* Of an addressed call that names none, and whose operation has none. */
 #define ADDRESSED_NS (5 * TR_NS_PER_S)
@@ -31,6 +32,7 @@ void tr_invocation_free(struct tr_invocation *invocation) {
         tr_manifest_unref(invocation->manifest);
         tr_component_unref(invocation->component);
         tr_entity_use_free(invocation->entity);
+        tr_task_held_unref(invocation->task);
         free(invocation->instance);
         free(invocation->id);
         free(invocation);
@@ -88,7 +90,7 @@ static struct tr_failure *check_value(const struct tr_schema *schema, const char
 static void tell_span(struct tr_invocation *invocation, const char *instance, uint64_t sent_ns, const struct tr_failure *failure) {
         struct tr_system *system = invocation->component->target.system;
         uint64_t now_ns = tr_clock_ns();
-        if (!system->hooks.span)
+        if (!system->hooks.span || (invocation->task && !sent_ns)) /* what is given back to the store has not been called */
                 return;
         system->hooks.span(system->hooks.userdata,
                            &(struct tr_span_news){
@@ -98,7 +100,7 @@ static void tell_span(struct tr_invocation *invocation, const char *instance, ui
                                    .instance = instance,
                                    .uid = invocation->uid,
                                    .pid = invocation->pid,
-                                   .attempt = invocation->deliveries,
+                                   .attempt = invocation->deliveries + (invocation->task ? invocation->task->runs : 0),
                                    .came_ns = invocation->came_ns,
                                    .queued_ns = (sent_ns ? sent_ns : now_ns) - invocation->came_ns,
                                    .run_ns = sent_ns ? now_ns - sent_ns : 0,
@@ -111,6 +113,8 @@ static void tell_span(struct tr_invocation *invocation, const char *instance, ui
 static void count_end_locked(struct tr_component *component, const struct tr_invocation *invocation, uint64_t sent_ns,
                              const struct tr_failure *failure) TR_REQUIRES(component->lock) {
         struct tr_component_figures *figures = tr_component_figures_of(component, invocation->operation->name);
+        if (invocation->task && !sent_ns) /* the store has it again */
+                return;
         if (failure && failure->code == TR_CODE_FAULT)
                 atomic_fetch_add_explicit(&figures->faults_total, 1, memory_order_relaxed);
         else if (failure)
@@ -143,12 +147,8 @@ static void invocation_over(struct tr_invocation *invocation, const struct tr_fa
 
         tr_lock_acquire(&component->lock);
         bool queued = invocation->queued;
-        if (queued) {
-                invocation->queued = false;
-                tr_list_unlink(&invocation->message->link);
-                component->waiting--;
-                component->in_lines -= !invocation->addressed;
-        }
+        if (queued)
+                tr_invocation_dequeue_locked(component, invocation);
         if (invocation->entity && !invocation->delivery)
                 tr_entity_turns_leave(&component->turns, invocation, tr_clock_ns());
         if (invocation->delivery) {
@@ -269,7 +269,7 @@ static void on_deadline(struct tr_timer *timer) {
 
 /* The beginning */
 
-static struct tr_failure *check_addressing(const struct tr_operation *operation, const struct tr_call_options *options) {
+struct tr_failure *tr_operation_check_addressing(const struct tr_operation *operation, const struct tr_call_options *options) {
         if (operation->stateful && !options->instance)
                 return tr_contract_failure("request", "", "names no instance, and the operation is stateful", operation->name);
         if (!operation->stateful && options->instance)
@@ -281,10 +281,10 @@ static char *copy_text(const char *text, size_t len) {
         return text ? strndup(text, len) : NULL;
 }
 
-/* NULL, or why the message cannot be a call. */
+/* NULL, or why the message cannot be a call. `depth` is that of its span; 0: as its trace says. */
 static struct tr_failure *make_invocation(struct tr_component *component, struct tr_manifest *manifest,
                                           const struct tr_operation *operation, struct tr_message *message,
-                                          const struct tr_call_options *options) {
+                                          const struct tr_call_options *options, uint32_t depth) {
         char trace[TR_TRACEPARENT_LEN + 1] = "";
         struct tr_invocation *invocation = calloc(1, sizeof(*invocation));
         if (!invocation)
@@ -299,7 +299,9 @@ static struct tr_failure *make_invocation(struct tr_component *component, struct
         }
         if (options->trace)
                 memcpy(trace, options->trace, TR_TRACEPARENT_LEN);
-        if (tr_spans_begin(&component->target.system->spans, options->trace ? trace : NULL, &invocation->span) != 0) {
+        if (depth > 0) {
+                tr_spans_resume(&component->target.system->spans, options->trace ? trace : NULL, depth, &invocation->span);
+        } else if (tr_spans_begin(&component->target.system->spans, options->trace ? trace : NULL, &invocation->span) != 0) {
                 free(invocation->instance);
                 free(invocation->id);
                 free(invocation);
@@ -346,10 +348,26 @@ void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invo
         if (tr_message_state(invocation->message) == TR_MESSAGE_SETTLED)
                 return;
         tr_message_ref(invocation->message);
-        tr_invocation_put(replica ? &replica->queue : &component->lines[invocation->line].calls, invocation);
+        struct tr_component_line *line = replica ? NULL : &component->lines[invocation->line];
+        tr_invocation_put(replica ? &replica->queue : invocation->task ? &line->tasks : &line->calls, invocation);
         invocation->queued = true;
-        component->waiting++;
-        component->in_lines += !replica;
+        if (invocation->task) {
+                component->tasks.waiting++;
+        } else {
+                component->waiting++;
+                component->in_lines += !replica;
+        }
+}
+
+void tr_invocation_dequeue_locked(struct tr_component *component, struct tr_invocation *invocation) {
+        tr_list_unlink(&invocation->message->link);
+        invocation->queued = false;
+        if (invocation->task) {
+                component->tasks.waiting--;
+        } else {
+                component->waiting--;
+                component->in_lines -= !invocation->addressed;
+        }
 }
 
 /* Queued, or why not. */
@@ -379,8 +397,8 @@ static struct tr_failure *enqueue_locked(struct tr_component *component, struct 
         return NULL;
 }
 
-/* From now on its deadline is noticed. It is in a queue already, so whoever refuses it knows that nobody else answers. */
-static void set_deadline(struct tr_invocation *invocation) {
+/* It is in a queue already, or on its way out of one, so whoever refuses it knows that nobody else answers. */
+void tr_invocation_set_deadline(struct tr_invocation *invocation) {
         struct tr_system *system = invocation->component->target.system;
         struct tr_message *message = invocation->message;
         if (invocation->deadline_ns == TR_NEVER)
@@ -396,22 +414,38 @@ static void set_deadline(struct tr_invocation *invocation) {
         }
 }
 
+struct tr_failure *tr_operation_check_input(const struct tr_operation *operation, struct tr_message *message) {
+        return check_value(operation->input, "input", operation->name, message->data + message->handler_len + 1, message->args_bytes);
+}
+
+struct tr_failure *tr_invocation_make_task(struct tr_component *component, struct tr_manifest *manifest,
+                                           const struct tr_operation *operation, struct tr_message *message,
+                                           const struct tr_call_options *options, uint32_t depth, struct tr_task_held *held) {
+        struct tr_failure *failure = tr_entity_use_check(component, operation, options);
+        if (!failure)
+                failure = make_invocation(component, manifest, operation, message, options, depth ? depth : 1);
+        if (failure)
+                return failure;
+        message->invocation->task = tr_task_held_ref(held);
+        message->invocation->deadline_ns = TR_NEVER;
+        return tr_operation_check_input(operation, message);
+}
+
 struct tr_failure *tr_component_call(struct tr_component *component, struct tr_message *take_message,
                                      const struct tr_call_options *options) {
         struct tr_manifest *manifest = tr_component_manifest(component);
         const struct tr_operation *operation =
                 tr_manifest_find(manifest, tr_message_handler(take_message), take_message->handler_len);
         struct tr_failure *failure =
-                operation ? check_addressing(operation, options)
+                operation ? tr_operation_check_addressing(operation, options)
                           : tr_failure_new(TR_CODE_NOT_FOUND, "the component %s has no operation %s", manifest->name,
                                            tr_message_handler(take_message));
         if (!failure)
                 failure = tr_entity_use_check(component, operation, options);
         if (!failure)
-                failure = make_invocation(component, manifest, operation, take_message, options);
+                failure = make_invocation(component, manifest, operation, take_message, options, 0);
         if (!failure) {
-                failure = check_value(operation->input, "input", operation->name,
-                                      take_message->data + take_message->handler_len + 1, take_message->args_bytes);
+                failure = tr_operation_check_input(operation, take_message);
                 if (!failure) {
                         tr_lock_acquire(&component->lock);
                         failure = enqueue_locked(component, take_message);
@@ -425,7 +459,7 @@ struct tr_failure *tr_component_call(struct tr_component *component, struct tr_m
         tr_manifest_unref(manifest);
         if (failure)
                 return failure;
-        set_deadline(take_message->invocation);
+        tr_invocation_set_deadline(take_message->invocation);
         tr_component_dispatch(component);
         tr_message_unref(take_message);
         return NULL;

@@ -11,6 +11,7 @@
 #include "daemon/core/trace.h"
 
 struct tr_replica;
+struct tr_task_held;
 
 /*
  * A call of an operation, from whoever asks to how it ends.
@@ -60,9 +61,10 @@ struct tr_invocation {
         char *instance;      /* of an addressed one, or NULL */
         char *id;            /* or NULL */
         struct tr_entity_use *entity; /* what it has to do with entities; NULL: nothing */
+        struct tr_task_held *task;    /* that this is a run of, strong; NULL: it is a call */
         struct tr_span_id span;
         uint64_t came_ns;
-        uint64_t deadline_ns; /* TR_NEVER: none */
+        uint64_t deadline_ns; /* TR_NEVER: none. Of a task: of the run that began last; guarded by the component's lock */
         struct tr_timer timer; /* holds a reference to the message while it is set */
         uint32_t uid, gid;
         int32_t pid;
@@ -126,6 +128,17 @@ void tr_invocation_put(struct tr_list *calls, struct tr_invocation *invocation);
  * reference. Nothing where it was settled meanwhile. */
 void tr_invocation_enqueue_locked(struct tr_component *component, struct tr_invocation *invocation, struct tr_replica *replica)
         TR_REQUIRES(component->lock);
+/* Out of its queue, on the way to a replica or because it is over. The queue's reference is the caller's. */
+void tr_invocation_dequeue_locked(struct tr_component *component, struct tr_invocation *invocation) TR_REQUIRES(component->lock);
+/* From now on its deadline is noticed. Where that cannot be it is rejected. */
+void tr_invocation_set_deadline(struct tr_invocation *invocation);
+/* Makes a message that nobody has seen a run of a task, at that depth in its chain. NULL, or why not (contract, no-memory). */
+struct tr_failure *tr_invocation_make_task(struct tr_component *component, struct tr_manifest *manifest,
+                                           const struct tr_operation *operation, struct tr_message *message,
+                                           const struct tr_call_options *options, uint32_t depth, struct tr_task_held *held);
+/* Of a call or a task: whether it may name an instance, or has to; whether its input, which may be changed, is what the operation takes. */
+struct tr_failure *tr_operation_check_addressing(const struct tr_operation *operation, const struct tr_call_options *options);
+struct tr_failure *tr_operation_check_input(const struct tr_operation *operation, struct tr_message *message);
 /* Takes a delivery back that has not begun, or could not, and accounts for it. False where it has begun, or is over. */
 bool tr_delivery_withdraw(struct tr_message *own);
 /* A call that was picked: what it is to be delivered with is there, or could not be had. */

@@ -159,7 +159,8 @@ static uint32_t spans_depth_locked(const struct tr_spans *spans, const uint8_t i
         return span ? span->depth : 0;
 }
 
-int tr_spans_begin(struct tr_spans *spans, const char *traceparent, struct tr_span_id *ret_span) {
+/* `depth` 0: it is found out. */
+static int spans_begin(struct tr_spans *spans, const char *traceparent, uint32_t depth, struct tr_span_id *ret_span) {
         struct tr_span_id span = { .flags = 1 };
         if (traceparent) {
                 (void)parse_hex(traceparent + TRACE_AT, span.trace, sizeof(span.trace));
@@ -170,7 +171,7 @@ int tr_spans_begin(struct tr_spans *spans, const char *traceparent, struct tr_sp
         if (!traceparent)
                 spans_fill_locked(spans, span.trace, sizeof(span.trace));
         spans_fill_locked(spans, span.span, sizeof(span.span));
-        span.depth = 1 + (traceparent ? spans_depth_locked(spans, span.parent, span.trace) : 0);
+        span.depth = depth ? depth : 1 + (traceparent ? spans_depth_locked(spans, span.parent, span.trace) : 0);
         bool loop = span.depth > TR_CHAIN_MAX;
         if (!loop) {
                 if (spans->count >= spans->room)
@@ -183,6 +184,15 @@ int tr_spans_begin(struct tr_spans *spans, const char *traceparent, struct tr_sp
         }
         tr_lock_release(&spans->lock);
         return loop ? TR_SPAN_LOOP : 0;
+}
+
+int tr_spans_begin(struct tr_spans *spans, const char *traceparent, struct tr_span_id *ret_span) {
+        return spans_begin(spans, traceparent, 0, ret_span);
+}
+
+void tr_spans_resume(struct tr_spans *spans, const char *traceparent, uint32_t depth, struct tr_span_id *ret_span) {
+        /* what a person has put into the file is no reason to lose a task */
+        (void)!spans_begin(spans, traceparent, depth < 1 ? 1 : depth > TR_CHAIN_MAX ? TR_CHAIN_MAX : depth, ret_span);
 }
 
 void tr_spans_end(struct tr_spans *spans, struct tr_span_id *span) {

@@ -49,6 +49,8 @@ enum {
         TR_SPAN_LOOP = 1,
 };
 TR_MUST_CHECK int tr_spans_begin(struct tr_spans *spans, const char *traceparent, struct tr_span_id *ret_span);
+/* The same, at a depth that is known, of a chain that may have ended: 1 to TR_CHAIN_MAX. It cannot fail. */
+void tr_spans_resume(struct tr_spans *spans, const char *traceparent, uint32_t depth, struct tr_span_id *ret_span);
 /* It runs no more. */
 void tr_spans_end(struct tr_spans *spans, struct tr_span_id *span);
 /* "00-…-…-01" and a NUL. */

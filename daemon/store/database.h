@@ -45,12 +45,14 @@ enum {
                      "AND seq NOT IN (SELECT seq FROM temp.loaded) ORDER BY due, seq LIMIT ?5")                                      \
         X(TASK_NEXT, "SELECT due FROM tasks WHERE component = ?1 AND state = 'waiting' AND delayed = ?2 "                            \
                      "AND seq NOT IN (SELECT seq FROM temp.loaded) ORDER BY due, seq LIMIT 1")                                       \
-        X(TASK_FIND, "SELECT seq, component, state FROM tasks WHERE id = ?1")                                                        \
-        X(TASK_BEGIN, "UPDATE tasks SET state = 'running', runs = runs + 1, updated = ?2 WHERE seq = ?1")                            \
-        X(TASK_AGAIN, "UPDATE tasks SET state = 'waiting', due = ?3, cause = coalesce(?4, cause), updated = ?2 WHERE seq = ?1")      \
-        X(TASK_PARK, "UPDATE tasks SET state = 'parked', cause = coalesce(?3, cause), updated = ?2 WHERE seq = ?1")                  \
+        X(TASK_FIND, "SELECT seq, component, state, operation, uid FROM tasks WHERE id = ?1")                                         \
+        X(TASK_BEGIN, "UPDATE tasks SET state = 'running', runs = ?3, updated = ?2 WHERE seq = ?1")                                  \
+        X(TASK_AGAIN, "UPDATE tasks SET state = 'waiting', runs = ?3, cause = coalesce(?4, cause), due = ?5, updated = ?2 "          \
+                      "WHERE seq = ?1")                                                                                              \
+        X(TASK_PARK, "UPDATE tasks SET state = 'parked', runs = ?3, cause = coalesce(?4, cause), updated = ?2 WHERE seq = ?1")       \
         X(TASK_RETRY, "UPDATE tasks SET state = 'waiting', due = ?3, expires = NULL, delayed = 0, updated = ?2, "                    \
                       "runs = CASE state WHEN 'parked' THEN 0 ELSE runs END WHERE seq = ?1")                                         \
+        X(TASK_FRESH, "UPDATE tasks SET state = 'waiting' WHERE component = ?1 AND state = 'running'")                               \
         X(TASK_DELETE, "DELETE FROM tasks WHERE seq = ?1")                                                                           \
         X(TASK_LIST, "SELECT id, component, operation, state, input, key, entity, due, expires, delayed, runs, created, updated, "   \
                      "cause, trace, depth, uid, gid, pid FROM tasks WHERE (?1 IS NULL OR component = ?1) "                           \
@@ -58,6 +60,7 @@ enum {
         X(TASK_COUNT, "SELECT component, state, count(*) FROM tasks GROUP BY component, state")                                      \
         X(LOADED_INSERT, "INSERT OR IGNORE INTO temp.loaded (seq) VALUES (?1)")                                                      \
         X(LOADED_DELETE, "DELETE FROM temp.loaded WHERE seq = ?1")                                                                   \
+        X(LOADED_FRESH, "DELETE FROM temp.loaded WHERE seq IN (SELECT seq FROM tasks WHERE component = ?1)")                         \
         X(NAME_HOLD, "INSERT OR REPLACE INTO names (component, instance, daemon) VALUES (?1, ?2, ?3)")                               \
         X(NAME_RELEASE, "DELETE FROM names WHERE component = ?1 AND instance = ?2")                                                  \
         X(NAMES_LEFT, "SELECT instance FROM names WHERE component = ?1 AND daemon <> ?2 ORDER BY instance")                          \

@@ -56,6 +56,7 @@ static void store_submit(struct tr_store *interface, struct tr_store_job *job) {
         job->failure = NULL;
         job->value = NULL;
         job->task_component = NULL;
+        job->task_operation = NULL;
         job->tasks = NULL;
         job->tasks_count = 0;
         tr_lock_acquire(&store->lock);

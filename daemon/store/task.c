@@ -271,6 +271,20 @@ static uint32_t least(uint32_t one, uint32_t other) {
         return one < other ? one : other;
 }
 
+/* Nobody has any in hand: those that are said to run do not. */
+static int begin_afresh(struct tr_database *database, const struct tr_store_job *job) {
+        size_t len = strlen(job->component);
+        int r = tr_statement_do(database, TR_STATEMENT_TASK_FRESH, job->component, NULL);
+        if (r < 0)
+                return r;
+        int64_t ran = sqlite3_changes(database->sqlite);
+        if (ran > 0)
+                r = tr_tally_note(database->tally, job->component, len, TR_TALLY_RUNNING, -ran);
+        if (r == 0 && ran > 0)
+                r = tr_tally_note(database->tally, job->component, len, TR_TALLY_WAITING, ran);
+        return r == 0 ? tr_statement_do(database, TR_STATEMENT_LOADED_FRESH, job->component, NULL) : r;
+}
+
 int tr_job_task_load(struct tr_database *database, struct tr_store_job *job) {
         struct loading loading = { .job = job };
         uint32_t limit = least(job->limit, TR_STORE_LOAD_MAX);
@@ -278,7 +292,9 @@ int tr_job_task_load(struct tr_database *database, struct tr_store_job *job) {
         job->tasks = calloc(limit + 1, sizeof(*job->tasks));
         if (!job->tasks)
                 return tr_error_origin(-ENOMEM);
-        int r = read_due(database, &loading, true, INT64_MIN, job->now_ms - LATE_MS, least(limit, job->late_limit));
+        int r = job->fresh ? begin_afresh(database, job) : 0;
+        if (r == 0)
+                r = read_due(database, &loading, true, INT64_MIN, job->now_ms - LATE_MS, least(limit, job->late_limit));
         if (r == 0)
                 r = read_due(database, &loading, false, INT64_MIN, job->now_ms, limit - job->tasks_count);
         if (r == 0)
@@ -301,7 +317,7 @@ struct found_task {
         enum tr_tally_state state;
 };
 
-/* 0; TR_STATEMENT_OVER: there is none; or a negative errno. Its component becomes the job's task_component. */
+/* 0; TR_STATEMENT_OVER: there is none; or a negative errno. What is known of it becomes the job's. */
 static int find_task(struct tr_database *database, struct tr_store_job *job, struct found_task *ret_task) {
         size_t len;
         int r = 0;
@@ -317,8 +333,12 @@ static int find_task(struct tr_database *database, struct tr_store_job *job, str
         job->task_component = strndup(text ? text : "", len);
         text = tr_column(find, 2, &len);
         ret_task->state = tr_tally_state_of(text ? text : "", len);
+        text = tr_column(find, 3, &len);
+        free(job->task_operation);
+        job->task_operation = strndup(text ? text : "", len);
+        job->task_uid = (uint32_t)sqlite3_column_int64(find, 4);
         tr_statement_end(find);
-        return job->task_component ? 0 : tr_error_origin(-ENOMEM);
+        return job->task_component && job->task_operation ? 0 : tr_error_origin(-ENOMEM);
 }
 
 /* From one state to another; TR_TALLY_STATES: it is gone. */
@@ -332,18 +352,20 @@ static int note_move(struct tr_database *database, const struct tr_store_job *jo
         return r;
 }
 
-static int run_update(struct tr_database *database, const struct tr_store_job *job, enum tr_statement which, int64_t seq, int64_t due_ms,
-                      int cause_at, const struct kept *cause) {
+/* `number` is what the statement has beside the task and the time; of one that has a cause, too, that is behind it. */
+static int run_update(struct tr_database *database, const struct tr_store_job *job, enum tr_statement which, int64_t seq, int64_t number,
+                      const struct kept *cause) {
         int r = 0;
         sqlite3_stmt *update = tr_statement(database, which, NULL, NULL, &r);
         if (!update)
                 return r;
         sqlite3_bind_int64(update, 1, seq);
         sqlite3_bind_int64(update, 2, tr_clock_wall_ms());
-        if (which == TR_STATEMENT_TASK_AGAIN || which == TR_STATEMENT_TASK_RETRY)
-                sqlite3_bind_int64(update, 3, due_ms);
-        if (cause_at > 0 && job->document)
-                tr_bind_bytes(update, cause_at, cause->data, cause->bytes, cause->is_text);
+        sqlite3_bind_int64(update, 3, number);
+        if (cause && job->document)
+                tr_bind_bytes(update, 4, cause->data, cause->bytes, cause->is_text);
+        if (which == TR_STATEMENT_TASK_AGAIN)
+                sqlite3_bind_int64(update, 5, job->due_ms);
         r = tr_statement_run(database, update);
         sqlite3_clear_bindings(update);
         return r;
@@ -353,15 +375,15 @@ static int run_update(struct tr_database *database, const struct tr_store_job *j
 static int move(struct tr_database *database, const struct tr_store_job *job, const struct found_task *task, const struct kept *cause) {
         switch (job->kind) {
         case TR_STORE_TASK_BEGIN:
-                return run_update(database, job, TR_STATEMENT_TASK_BEGIN, task->seq, 0, 0, NULL);
+                return run_update(database, job, TR_STATEMENT_TASK_BEGIN, task->seq, job->task.runs, NULL);
         case TR_STORE_TASK_AGAIN:
-                return run_update(database, job, TR_STATEMENT_TASK_AGAIN, task->seq, job->due_ms, 4, cause);
+                return run_update(database, job, TR_STATEMENT_TASK_AGAIN, task->seq, job->task.runs, cause);
         case TR_STORE_TASK_PARK:
-                return run_update(database, job, TR_STATEMENT_TASK_PARK, task->seq, 0, 3, cause);
+                return run_update(database, job, TR_STATEMENT_TASK_PARK, task->seq, job->task.runs, cause);
         case TR_STORE_TASK_RETRY:
                 return task->state == TR_TALLY_RUNNING ?
                                0 :
-                               run_update(database, job, TR_STATEMENT_TASK_RETRY, task->seq, job->now_ms, 0, NULL);
+                               run_update(database, job, TR_STATEMENT_TASK_RETRY, task->seq, job->now_ms, NULL);
         default: /* END, DROP */
                 return run_with(database, TR_STATEMENT_TASK_DELETE, task->seq);
         }
@@ -402,6 +424,7 @@ int tr_job_task_move(struct tr_database *database, struct tr_store_job *job) {
         /* it is in nobody's hands any more; one that is asked for again while it is stays there */
         if (r == 0 && job->kind != TR_STORE_TASK_BEGIN && job->kind != TR_STORE_TASK_RETRY)
                 r = run_with(database, TR_STATEMENT_LOADED_DELETE, task.seq);
+        job->found = task.state != TR_TALLY_RUNNING;
         if (r == 0 && is_asked) {
                 struct tr_writer nil = TR_WRITER_INIT;
                 tr_write_nil(&nil);

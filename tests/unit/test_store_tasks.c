@@ -50,12 +50,14 @@ static const char *loaded(int64_t now_ms, uint32_t limit) {
 }
 
 static struct tr_store_job move(enum tr_store_kind kind, const char *id) {
-        return (struct tr_store_job){ .kind = kind, .id = id, .now_ms = NOW, .due_ms = NOW };
+        return (struct tr_store_job){ .kind = kind, .id = id, .now_ms = NOW, .due_ms = NOW, .task.runs = 1 };
 }
 
 static struct tr_store_job with_cause(enum tr_store_kind kind, const char *id, const char *cause, int64_t due_ms) {
         struct tr_writer value = store_value(cause);
-        return (struct tr_store_job){ .kind = kind, .id = id, .document = value.data, .document_bytes = value.len, .due_ms = due_ms };
+        return (struct tr_store_job){
+                .kind = kind, .id = id, .document = value.data, .document_bytes = value.len, .due_ms = due_ms, .task.runs = 1,
+        };
 }
 
 /* "waiting running parked" of the component. */
@@ -194,12 +196,16 @@ START_TEST(a_task_runs_and_waits_and_is_parked_and_goes) {
         ck_assert_str_eq(loaded(NOW + 99999, 10), "");
         job = store_must(move(TR_STORE_TASK_RETRY, id));
         ck_assert_str_eq(job.task_component, "c");
+        ck_assert_str_eq(job.task_operation, "go");
+        ck_assert_uint_eq(job.task_uid, 1000);
+        ck_assert(job.found);
         ck_assert_str_eq(counted(), "1 0 0");
         job = load(NOW, 10);
         ck_assert_uint_eq(job.tasks_count, 1);
         ck_assert_uint_eq(job.tasks[0].runs, 0);
         store_must(move(TR_STORE_TASK_BEGIN, id));
-        store_must(move(TR_STORE_TASK_RETRY, id));
+        job = store_must(move(TR_STORE_TASK_RETRY, id));
+        ck_assert(!job.found);
         ck_assert_str_eq(counted(), "0 1 0");
         store_must(move(TR_STORE_TASK_END, id));
         ck_assert_str_eq(counted(), "0 0 0");
@@ -259,6 +265,39 @@ START_TEST(a_key_makes_the_same_task_of_two_while_it_waits) {
 }
 END_TEST
 
+START_TEST(a_delivery_that_never_began_does_not_count) {
+        const char *id = added(task("go", "1", NOW));
+        loaded(NOW, 10);
+        store_must(move(TR_STORE_TASK_BEGIN, id));
+        struct tr_store_job again = move(TR_STORE_TASK_AGAIN, id);
+        again.task.runs = 0;
+        store_must(again);
+        struct tr_store_job job = load(NOW, 10);
+        ck_assert_uint_eq(job.tasks[0].runs, 0);
+}
+END_TEST
+
+START_TEST(what_nobody_has_in_hand_is_loaded_again) {
+        const char *ran = added(task("ran", "1", NOW));
+        added(task("waited", "1", NOW));
+        struct tr_store_job other = task("other", "1", NOW);
+        other.task.component = "d";
+        added(other);
+        other = (struct tr_store_job){ .kind = TR_STORE_TASK_LOAD, .component = "d", .now_ms = NOW, .limit = 10 };
+        ck_assert_uint_eq(store_must(other).tasks_count, 1);
+        ck_assert_str_eq(loaded(NOW, 10), "ran waited");
+        store_must(move(TR_STORE_TASK_BEGIN, ran));
+        ck_assert_str_eq(loaded(NOW, 10), "");
+        ck_assert_str_eq(counted(), "1 1 0");
+        struct tr_store_job fresh = { .kind = TR_STORE_TASK_LOAD, .component = "c", .now_ms = NOW, .limit = 10, .fresh = true };
+        struct tr_store_job job = store_must(fresh);
+        ck_assert_str_eq(operations(&job), "ran waited");
+        ck_assert_uint_eq(job.tasks[0].runs, 1);
+        ck_assert_str_eq(counted(), "2 0 0");
+        ck_assert_uint_eq(store_must(other).tasks_count, 0); /* those of others stay where they are */
+}
+END_TEST
+
 START_TEST(what_ran_when_the_daemon_ended_waits_again) {
         const char *one = added(task("one", "1", NOW)), *two = added(task("two", "1", NOW)), *three = added(task("three", "1", NOW));
         loaded(NOW, 10);
@@ -306,7 +345,7 @@ START_TEST(tasks_are_listed) {
         ck_assert_str_eq(listed(NULL, "waiting"), expected);
         ck_assert_str_eq(listed("c", "parked"), "[]");
         snprintf(expected, sizeof(expected),
-                 "[{'id':'%s','component':'d','operation':'go','state':'parked','input':{'x':1},'due':1800000000000,'delayed':false,'runs':0,"
+                 "[{'id':'%s','component':'d','operation':'go','state':'parked','input':{'x':1},'due':1800000000000,'delayed':false,'runs':1,"
                  "'created':5,'updated':6,'cause':{'code':'fault','message':'no'},'depth':1,'caller':{'uid':1000,'gid':100,'pid':77}}]",
                  other);
         ck_assert_str_eq(listed(NULL, "parked"), expected);
@@ -345,5 +384,6 @@ END_TEST
 suite_main_with("store_tasks", store_setup, store_teardown, a_task_is_kept_with_all_that_is_known_of_it, an_input_that_is_no_json_comes_as_it_went,
                 what_is_due_is_loaded_once_the_oldest_first, what_is_late_comes_in_a_bounded_number, what_has_expired_is_told_and_gone,
                 a_task_runs_and_waits_and_is_parked_and_goes, one_that_waits_for_its_time_is_due_when_it_is_asked_for,
-                a_key_makes_the_same_task_of_two_while_it_waits, what_ran_when_the_daemon_ended_waits_again, tasks_are_listed,
+                a_key_makes_the_same_task_of_two_while_it_waits, what_ran_when_the_daemon_ended_waits_again, a_delivery_that_never_began_does_not_count,
+                what_nobody_has_in_hand_is_loaded_again, tasks_are_listed,
                 names_that_a_daemon_left_are_told);
