@@ -17,6 +17,7 @@
 #include "daemon/core/component_figures.h"
 #include "daemon/core/component_slot.h"
 #include "daemon/core/invocation.h"
+#include "daemon/core/lost.h"
 #include "daemon/core/replica.h"
 #include "daemon/core/session.h"
 #include "daemon/core/system.h"
@@ -215,6 +216,7 @@ struct tr_failure *tr_component_replace(struct tr_component *component, struct t
         tr_lock_release(&component->lock);
         tr_manifest_unref(before);
         tr_component_reject_all(component, &gone, TR_CODE_NOT_FOUND, "the component has no such operation any more");
+        tr_lost_note_all(component);
         tr_component_renew_slots(component);
         component_tell_crew(component);
         tr_component_dispatch(component);
@@ -288,6 +290,7 @@ struct tr_failure *tr_component_declare(struct tr_system *system, struct tr_sess
                 *ret_component = tr_component_ref(component);
         tr_session_join(session, &component->target);
         tr_system_tell(system, &(struct tr_news){ .event = TR_EVENT_STARTED, .target = &component->target });
+        tr_lost_begin(component); /* before anybody holds one of those names */
         tr_component_renew_slots(component);
         component_tell_crew(component);
         tr_component_tasks_begin(component);

@@ -433,7 +433,7 @@ static void component_on_reject(struct tr_asker *asker, struct tr_message *own, 
         bool begun = ran != TR_RAN_NO;
         delivery_account(delivery, begun);
         if (is_death(failure, ran)) {
-                tr_replica_died(delivery->replica);
+                tr_replica_died_of(delivery->replica, failure);
                 call_orphaned(delivery->message, delivery->replica, begun);
         } else {
                 if (failure->code == TR_CODE_FAULT)

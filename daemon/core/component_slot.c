@@ -395,7 +395,7 @@ static void staff_ended(struct tr_staff *staff, struct tr_failure *failure) {
         staff->replica = NULL;
         tr_lock_release(&component->lock);
         if (replica)
-                tr_replica_died(replica);
+                tr_replica_died_of(replica, failure);
         tr_lock_acquire(&component->lock);
         bool was_starting = slot->starting == staff, was_current = slot->current == staff;
         if (was_starting)

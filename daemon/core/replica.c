@@ -19,6 +19,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/random.h"
 #include "daemon/core/invocation.h"
+#include "daemon/core/lost.h"
 #include "daemon/core/system.h"
 
 /* How soon what one that leaves has in hand is looked at again, at least. */
@@ -325,6 +326,8 @@ static void refuse_addressed(struct tr_replica *replica, struct tr_list *calls) 
 void tr_replica_hold(struct tr_replica *replica) {
         struct tr_component *component = replica->component;
         struct tr_list calls = TR_LIST_INIT(calls);
+        bool hands_over = false;
+        tr_lost_note(replica);
         tr_lock_acquire(&component->lock);
         struct tr_replica *before = tr_steal(replica->successor_of);
         if (replica->state == TR_REPLICA_JOINED) {
@@ -336,9 +339,11 @@ void tr_replica_hold(struct tr_replica *replica) {
                         tr_list_splice(&replica->queue, &before->queue);
                 }
                 if (before)
-                        retire_locked(component, before, &calls);
+                        hands_over = retire_locked(component, before, &calls);
         }
         tr_lock_release(&component->lock);
+        if (hands_over)
+                tr_lost_hand_over(before, replica);
         if (before) {
                 refuse_addressed(before, &calls);
                 tr_replica_tell_retired(before);
@@ -351,6 +356,7 @@ void tr_replica_hold(struct tr_replica *replica) {
 void tr_replica_retire(struct tr_replica *replica) {
         struct tr_component *component = replica->component;
         struct tr_list calls = TR_LIST_INIT(calls);
+        tr_lost_give_up(replica);
         tr_lock_acquire(&component->lock);
         bool first = retire_locked(component, replica, &calls);
         tr_lock_release(&component->lock);
@@ -363,9 +369,14 @@ void tr_replica_retire(struct tr_replica *replica) {
 }
 
 void tr_replica_died(struct tr_replica *replica) {
+        tr_replica_died_of(replica, NULL);
+}
+
+void tr_replica_died_of(struct tr_replica *replica, const struct tr_failure *failure) {
         struct tr_component *component = replica->component;
         struct tr_list calls = TR_LIST_INIT(calls);
         struct tr_target *target = NULL;
+        tr_lost_die(replica, failure);
         tr_lock_acquire(&component->lock);
         bool first = replica->state != TR_REPLICA_GONE;
         if (first) {

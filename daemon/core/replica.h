@@ -95,6 +95,8 @@ struct tr_replica {
         bool congested;         /* its target took no more; until something is answered, or tr_replica_relieved() */
         uint32_t reliefs;       /* how often that was called */
         bool retired_told;
+        bool noted;             /* the store knows that it holds its name (core/lost.h) */
+        bool given_up;          /* it has given its name up, or is about to */
         bool forsaken;          /* it retires, and nobody waited any more for what it has in hand when that was looked at last */
         struct tr_timer leave_timer; /* until that is looked at again; holds a reference while it is set */
         char **operations;      /* that it serves; NULL: all */
@@ -117,6 +119,8 @@ void tr_replica_hold(struct tr_replica *replica);
 void tr_replica_retire(struct tr_replica *replica);
 /* It is gone. Deliveries that are in hand have been, or will be, rejected by its target. Idempotent. */
 void tr_replica_died(struct tr_replica *replica);
+/* The same, and why. The failure is borrowed; NULL: it is not known. */
+void tr_replica_died_of(struct tr_replica *replica, const struct tr_failure *failure);
 /* Its target may take more again. */
 void tr_replica_relieved(struct tr_replica *replica);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/core/component.h"
@@ -769,6 +770,477 @@ START_TEST(what_ran_when_the_daemon_was_killed_runs_again) {
 }
 END_TEST
 
+/* Delayed */
+
+START_TEST(a_delayed_task_waits_for_its_time) {
+        struct server *left = serve("left", 4);
+        task_with(1, "go", (struct tr_task_options){ .delay_ms = 5000 });
+        task_with(2, "go", (struct tr_task_options){ .at_ms = WALL_MS + 3000 });
+        task_with(3, "go", (struct tr_task_options){ .at_ms = WALL_MS - 3000 }); /* is now */
+        ck_assert_str_eq(row("due, delayed"), "1800000005000 1 1800000003000 1 1800000000000 1");
+        ck_assert_str_eq(got(left, 0), "t3");
+        pass(2999);
+        ck_assert_str_eq(got(left, 1), "");
+        pass(1);
+        ck_assert_str_eq(got(left, 1), "t2");
+        pass(1999);
+        ck_assert_str_eq(got(left, 2), "");
+        pass(1);
+        ck_assert_str_eq(got(left, 2), "t1");
+        for (size_t i = 0; i < 3; i++)
+                answer(left, i, "nil");
+        ck_assert_str_eq(row("id"), "");
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(a_delay_beyond_all_time_is_one) {
+        task_with(1, "go", (struct tr_task_options){ .delay_ms = UINT64_MAX, .expires_ms = UINT64_MAX });
+        ck_assert_str_eq(row("due, delayed"), "9223372036854775807 1");
+        pass(100000);
+        ck_assert_str_eq(row("state"), "waiting");
+}
+END_TEST
+
+START_TEST(one_that_expires_is_dropped_and_counted) {
+        /* nobody takes it: first in its line, then in the store */
+        task_with(1, "go", (struct tr_task_options){ .delay_ms = 1000, .expires_ms = 500 });
+        ck_assert_str_eq(row("due, expires"), "1800000001000 1800000001500");
+        pass(1499);
+        ck_assert_str_eq(row("state"), "waiting");
+        pass(1);
+        ck_assert_str_eq(row("id"), "");
+        ck_assert_uint_eq(component->tasks.expired_total, 1);
+        ck_assert_str_eq(take_told(), "accepted go 0; expired go 0");
+        task_with(2, "go", (struct tr_task_options){ .delay_ms = 1000, .expires_ms = 500 });
+        stop();
+        forget();
+        elapsed_ms += 5000;
+        declare(manifest_text);
+        ck_assert_str_eq(row("id"), "");
+        ck_assert_uint_eq(component->tasks.expired_total, 1);
+        ck_assert_str_eq(take_told(), "accepted go 0; expired go 0");
+        struct server *left = serve("left", 1);
+        ck_assert_uint_eq(left->count, 0);
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(one_that_is_delivered_too_late_is_not_delivered) {
+        task_with(1, "go", (struct tr_task_options){ .delay_ms = 1000, .expires_ms = 500 });
+        pass(1000);
+        elapsed_ms += 500; /* no timer has fired yet */
+        struct server *left = serve("left", 1);
+        settle();
+        ck_assert_uint_eq(left->count, 0);
+        ck_assert_str_eq(row("id"), "");
+        ck_assert_uint_eq(component->tasks.expired_total, 1);
+        task(2, "go");
+        ck_assert_str_eq(got(left, 0), "t2"); /* its place was not taken */
+        answer(left, 0, "nil");
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(one_that_runs_does_not_expire) {
+        struct server *left = serve("left", 1);
+        task_with(1, "go", (struct tr_task_options){ .delay_ms = 1000, .expires_ms = 500 });
+        pass(1000);
+        begin(left, 0);
+        pass(10000);
+        ck_assert_str_eq(row("state"), "running");
+        answer(left, 0, "nil");
+        ck_assert_str_eq(take_told(), "accepted go 0; started go 1; finished go 1");
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(after_a_pause_of_the_daemon_they_come_at_a_bounded_rate) {
+        for (uint64_t i = 0; i < 250; i++)
+                ck_assert_ptr_null(try_task(i, "go", (int)i, (struct tr_task_options){ .delay_ms = 1000 }));
+        settle();
+        struct server *left = serve("left", 1000);
+        pass(60000);
+        ck_assert_uint_eq(left->count, 100);
+        for (size_t i = 0; i < 100; i++)
+                answer(left, i, "nil");
+        ck_assert_uint_eq(left->count, 100);
+        /* what is no such one comes at once */
+        task(500, "other");
+        ck_assert_str_eq(got(left, 100), "t500");
+        pass(999);
+        ck_assert_uint_eq(left->count, 101);
+        pass(1);
+        ck_assert_uint_eq(left->count, 201);
+        pass(1000);
+        ck_assert_uint_eq(left->count, 251);
+        for (size_t i = 100; i < left->count; i++)
+                answer(left, i, "nil");
+        ck_assert_str_eq(row("id"), "");
+        server_drop(left);
+}
+END_TEST
+
+/* Keys */
+
+START_TEST(a_key_makes_two_one_while_the_first_waits) {
+        struct server *left = serve("left", 1);
+        task(1, "go");
+        task_with(2, "go", (struct tr_task_options){ .key = "k" });
+        task_with(3, "go", (struct tr_task_options){ .key = "k" });
+        task_with(4, "other", (struct tr_task_options){ .key = "k" });
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks"), 3);
+        ck_assert_uint_eq(asker.outcomes[1].bytes, asker.outcomes[2].bytes);
+        ck_assert_mem_eq(asker.outcomes[1].value, asker.outcomes[2].value, 16);
+        ck_assert_str_eq(take_told(), "accepted go 0; started go 1; accepted go 0; accepted other 0");
+        answer(left, 0, "nil");
+        ck_assert_str_eq(got(left, 1), "t2");
+        /* it runs: another of the key is another */
+        task_with(5, "go", (struct tr_task_options){ .key = "k" });
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks WHERE key = 'k' AND operation = 'go'"), 2);
+        for (size_t i = 1; i < 4; i++)
+                answer(left, i, "nil");
+        ck_assert_str_eq(row("id"), "");
+        server_drop(left);
+}
+END_TEST
+
+/* What people ask */
+
+static void ask(uint64_t number, enum tr_store_kind kind, const char *id) {
+        struct tr_message *message = fake_message(&asker, number, "ask", 0);
+        message->form = TR_FORM_TYPED;
+        struct tr_failure *failure = tr_tasks_ask(fake.system, &(struct tr_tasks_request){ .kind = kind, .id = id, .id_len = strlen(id) }, message);
+        ck_assert_ptr_null(failure);
+        settle();
+}
+
+static char *only_id(void) {
+        return strdup(row("id"));
+}
+
+START_TEST(one_that_is_parked_is_retried) {
+        struct server *left = serve("left", 1);
+        task(1, "typed");
+        answer(left, 0, "'text'");
+        char *id = only_id();
+        take_told();
+        ask(2, TR_STORE_TASK_RETRY, id);
+        ck_assert(asker.outcomes[1].resolved);
+        ck_assert_str_eq(got(left, 1), "t1");
+        ck_assert_uint_eq(context_of(left, 1).attempt, 1);
+        /* of one that runs nothing comes */
+        ask(3, TR_STORE_TASK_RETRY, id);
+        ck_assert(asker.outcomes[2].resolved);
+        answer(left, 1, "1");
+        ck_assert_str_eq(row("id"), "");
+        ck_assert_str_eq(take_told(), "retried typed 0; started typed 1; finished typed 1");
+        ask(4, TR_STORE_TASK_RETRY, id);
+        ck_assert_int_eq(asker.outcomes[3].code, TR_CODE_NOT_FOUND);
+        free(id);
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(one_that_waits_is_retried_now) {
+        struct server *left = serve("left", 1);
+        task_with(1, "go", (struct tr_task_options){ .delay_ms = 100000, .expires_ms = 1 });
+        char *id = only_id();
+        ask(2, TR_STORE_TASK_RETRY, id);
+        ck_assert_str_eq(got(left, 0), "t1");
+        answer(left, 0, "nil");
+        free(id);
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(one_that_is_dropped_goes) {
+        task(1, "go");
+        char *id = only_id();
+        take_told();
+        ck_assert_uint_eq(component->tasks.waiting, 1);
+        ask(2, TR_STORE_TASK_DROP, id);
+        ck_assert_uint_eq(component->tasks.waiting, 0);
+        ck_assert_uint_eq(component->tasks.held_count, 0);
+        ck_assert_str_eq(row("id"), "");
+        ck_assert_str_eq(take_told(), "dropped go 0");
+        free(id);
+        /* one that runs runs on, and is not run again */
+        struct server *left = serve("left", 1);
+        task(3, "go");
+        id = only_id();
+        begin(left, 0);
+        ask(4, TR_STORE_TASK_DROP, id);
+        ck_assert_int_eq(left->cancelled, 0);
+        fault(left, 0);
+        ck_assert_str_eq(row("id"), "");
+        pass(2000);
+        ck_assert_uint_eq(left->count, 1);
+        ask(5, TR_STORE_TASK_DROP, id);
+        ck_assert_int_eq(asker.outcomes[asker.count - 1].code, TR_CODE_NOT_FOUND);
+        free(id);
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(what_cannot_be_asked_is_refused) {
+        struct tr_message *message = fake_message(&asker, 1, "ask", 0);
+        is_refused(tr_tasks_ask(fake.system, &(struct tr_tasks_request){ .kind = TR_STORE_TASK_LIST, .state = "gone", .state_len = 4 }, message),
+                   TR_CODE_BAD_REQUEST);
+        is_refused(tr_tasks_ask(fake.system, &(struct tr_tasks_request){ .kind = TR_STORE_TASK_DROP, .id = "x", .id_len = 1 }, message),
+                   TR_CODE_NOT_FOUND);
+        fake.system->store = NULL;
+        is_refused(tr_tasks_ask(fake.system, &(struct tr_tasks_request){ .kind = TR_STORE_TASK_LIST }, message), TR_CODE_STORE);
+        fake.system->store = &counting.store;
+        ck_assert_ptr_null(tr_tasks_ask(fake.system, &(struct tr_tasks_request){ .kind = TR_STORE_TASK_LIST, .state = "parked", .state_len = 6 },
+                                        message));
+        settle();
+        ck_assert(asker.outcomes[0].resolved);
+        ck_assert_uint_eq(asker.outcomes[0].value[0], 0x90);
+}
+END_TEST
+
+/* Manifests that change */
+
+START_TEST(one_whose_operation_is_gone_is_parked) {
+        task(1, "other");
+        task_with(2, "other", (struct tr_task_options){ .delay_ms = 1000 });
+        replace("{\"name\": \"work\", \"operations\": {\"go\": {}}}");
+        ck_assert_str_eq(row("state, runs"), "parked 0 waiting 0");
+        pass(1000);
+        ck_assert_str_eq(row("state, runs"), "parked 0 parked 0");
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks WHERE json_extract(cause, '$.code') = 'not-found'"), 2);
+}
+END_TEST
+
+START_TEST(one_whose_contract_has_changed_is_parked) {
+        task_with(1, "typed", (struct tr_task_options){ .delay_ms = 1000 });
+        task_with(2, "go", (struct tr_task_options){ .delay_ms = 1000 });
+        replace("{\"name\": \"work\", \"operations\": {\"typed\": {\"input\": {\"type\": \"string\"}}, \"go\": {\"stateful\": true}}}");
+        pass(1000);
+        ck_assert_str_eq(row("state, runs"), "parked 0 parked 0");
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks WHERE json_extract(cause, '$.code') = 'contract'"), 2);
+}
+END_TEST
+
+/* Chains */
+
+START_TEST(a_task_is_deeper_in_its_chain_than_who_asked_for_it) {
+        struct server *left = serve("left", 1);
+        uint64_t number = 1;
+        task(number, "go");
+        for (;; number++) {
+                size_t n = left->count - 1;
+                char trace[TR_TRACEPARENT_LEN + 1];
+                begin(left, n);
+                memcpy(trace, context_of(left, n).trace, sizeof(trace));
+                ck_assert_uint_eq(left->posted[n]->behalf->invocation->span.depth, number);
+                struct tr_failure *failure = try_task(number + 1, "go", 1, (struct tr_task_options){ .trace = trace });
+                answer(left, n, "nil");
+                if (failure) {
+                        is_refused(failure, TR_CODE_LOOP);
+                        break;
+                }
+                ck_assert_mem_eq(context_of(left, n + 1).trace, trace, 35); /* the trace is the same */
+        }
+        ck_assert_uint_eq(number, TR_CHAIN_MAX);
+        server_drop(left);
+}
+END_TEST
+
+/* A store that fails */
+
+START_TEST(what_cannot_be_written_is_written_later) {
+        struct server *left = serve("left", 2);
+        task(1, "go");
+        task(2, "go");
+        counting.refuses = TR_STORE_TASK_END;
+        answer(left, 0, "nil");
+        counting.refuses = TR_STORE_TASK_AGAIN;
+        fault(left, 1);
+        ck_assert_str_eq(row("state"), "running running");
+        take_told();
+        pass(999);
+        ck_assert_uint_eq(counting.refused, 2);
+        pass(1); /* once more in vain, of the one */
+        ck_assert_str_eq(row("state"), "running");
+        ck_assert_uint_eq(counting.refused, 3);
+        counting.refuses = -1;
+        pass(1000);
+        ck_assert_str_eq(take_told(), "finished go 1; failed go 1 fault; started go 2");
+        answer(left, 2, "nil");
+        ck_assert_str_eq(row("id"), "");
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(what_cannot_be_loaded_is_loaded_later) {
+        struct server *left = serve("left", 1);
+        counting.refuses = TR_STORE_TASK_LOAD;
+        task(1, "go");
+        ck_assert_uint_eq(left->count, 0);
+        counting.refuses = -1;
+        pass(1000);
+        ck_assert_str_eq(got(left, 0), "t1");
+        counting.refuses = TR_STORE_TASK_BEGIN;
+        task(2, "go");
+        answer(left, 0, "nil");
+        ck_assert_str_eq(row("state"), "waiting"); /* it runs all the same */
+        answer(left, 1, "nil");
+        ck_assert_str_eq(row("id"), "");
+        server_drop(left);
+}
+END_TEST
+
+/* What has kept it from being run and passes by itself is no run. */
+START_TEST(what_passes_does_not_count) {
+        struct server *left = serve("left", 1);
+        task(1, "go");
+        for (size_t i = 0; i < 5; i++) {
+                fail_with(left, i, tr_failure_new(TR_CODE_NO_MEMORY, "out of memory"), TR_RAN_NO);
+                ck_assert_str_eq(row("state, runs"), "waiting 0");
+                pass(1200);
+        }
+        ck_assert_uint_eq(context_of(left, 5).attempt, 1);
+        /* what does not pass does */
+        for (size_t i = 5; i < 8; i++) {
+                fail_with(left, i, tr_failure_new(TR_CODE_TOO_LARGE, "it does not fit"), TR_RAN_NO);
+                pass(5000);
+        }
+        ck_assert_str_eq(row("state, runs"), "parked 3");
+        server_drop(left);
+}
+END_TEST
+
+/* Names that are lost */
+
+static const char lost_text[] =
+        "{\"name\": \"work\", \"lost\": \"reopen\", \"operations\": {\"reopen\": {}, \"held\": {\"stateful\": true}}}";
+
+static int64_t names(const char *instance) {
+        char sql[128];
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM names WHERE instance = '%s'", instance);
+        return store_number(sql);
+}
+
+START_TEST(a_name_that_is_given_up_by_a_death_is_lost) {
+        replace(lost_text);
+        struct server *left = serve("left", 1), *right = serve("right", 1);
+        settle();
+        ck_assert_int_eq(names("left"), 1);
+        die(left);
+        ck_assert_int_eq(names("left"), 0);
+        ck_assert_int_eq(names("right"), 1);
+        ck_assert_str_eq(got(right, 0), "t{'instance':'left','reason':'it ended'}");
+        struct tr_call_context context = context_of(right, 0);
+        ck_assert_uint_eq(context.uid, geteuid());
+        ck_assert_int_eq(context.pid, getpid());
+        answer(right, 0, "nil");
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks"), 0);
+        server_drop(left);
+        server_drop(right);
+}
+END_TEST
+
+START_TEST(the_reason_is_how_it_ended) {
+        replace(lost_text);
+        struct server *left = serve("left", 2), *right = serve("right", 1);
+        tr_replica_died_of(left->replica, NULL);
+        left->answer = TR_POST_CLOSED;
+        settle();
+        answer(right, 0, "nil");
+        struct server *third = serve("third", 1);
+        struct tr_failure *failure = tr_failure_new(TR_CODE_KILLED, "it was killed");
+        right->answer = TR_POST_CLOSED;
+        tr_replica_died_of(right->replica, failure);
+        tr_failure_unref(failure);
+        settle();
+        ck_assert_str_eq(got(third, 0), "t{'instance':'right','reason':'it was killed'}");
+        answer(third, 0, "nil");
+        server_drop(left);
+        server_drop(right);
+        server_drop(third);
+}
+END_TEST
+
+START_TEST(one_that_retires_loses_nothing) {
+        replace(lost_text);
+        struct server *left = serve("left", 1), *right = serve("right", 1);
+        settle();
+        tr_replica_retire(left->replica);
+        die(left);
+        ck_assert_int_eq(names("left"), 0);
+        /* nor one that held no name yet */
+        struct server *third = calloc(1, sizeof(*third));
+        ck_assert_int_eq(tr_target_init(&third->target, &server_ops, fake.system, 0, "server", ""), 0);
+        ck_assert_ptr_null(tr_replica_join(component,
+                                           &(struct tr_replica_options){ .ops = &replica_ops, .userdata = third, .instance = "third",
+                                                                         .kind = "connection" },
+                                           &third->target, &third->replica));
+        tr_replica_died(third->replica);
+        stop();
+        ck_assert_int_eq(names("right"), 0);
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks"), 0);
+        server_drop(left);
+        server_drop(right);
+        server_drop(third);
+}
+END_TEST
+
+START_TEST(names_are_known_of_since_somebody_wants_to_know) {
+        struct server *left = serve("left", 1);
+        settle();
+        ck_assert_int_eq(names("left"), 0);
+        replace(lost_text);
+        ck_assert_int_eq(names("left"), 1);
+        replace(manifest_text);
+        die(left);
+        ck_assert_int_eq(names("left"), 0);
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks"), 0);
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(the_daemon_s_own_death_is_one) {
+        replace(lost_text);
+        struct server *left = serve("left", 1), *right = serve("right", 1);
+        settle();
+        counting.refuses = TR_STORE_NAME_RELEASE; /* as of a daemon that was killed */
+        stop();
+        server_drop(left);
+        server_drop(right);
+        forget();
+        store_close();
+        store_open();
+        counting.refuses = -1;
+        ck_assert_int_eq(store_number("SELECT count(*) FROM names"), 2);
+        declare(lost_text);
+        ck_assert_int_eq(store_number("SELECT count(*) FROM names"), 0);
+        ck_assert_int_eq(store_number("SELECT count(*) FROM tasks"), 2);
+        left = serve("left", 2);
+        settle();
+        ck_assert_str_eq(got(left, 0), "t{'instance':'left','reason':'the daemon ended'} t{'instance':'right','reason':'the daemon ended'}");
+        ck_assert_int_eq(names("left"), 1);
+        answer(left, 0, "nil");
+        answer(left, 1, "nil");
+        server_drop(left);
+}
+END_TEST
+
+START_TEST(without_a_store_a_lost_name_is_logged) {
+        fake.system->store = NULL;
+        replace(lost_text);
+        struct server *left = serve("left", 1);
+        die(left);
+        ck_assert(tr_component_find(fake.system, "work", 4) == component);
+        forget(); /* the reference that was found */
+        server_drop(left);
+        component = tr_component_find(fake.system, "work", 4);
+        fake.system->store = &counting.store;
+        ck_assert_str_eq(row("id"), "");
+}
+END_TEST
+
 suite_main_with("task", setup, teardown, a_task_is_accepted_when_it_is_on_disk, what_the_store_refuses_was_not_accepted,
                 what_is_no_task_is_refused_at_once, one_that_was_taken_back_before_is_not_kept, a_task_runs_and_is_gone,
                 an_exception_is_tried_again_after_a_pause_that_doubles, one_attempt_is_no_second_try, no_attempt_is_refused,
@@ -778,4 +1250,27 @@ suite_main_with("task", setup, teardown, a_task_is_accepted_when_it_is_on_disk, 
                 one_that_had_not_begun_is_not_counted, one_attempt_is_not_delivered_again,
                 a_replica_that_takes_no_more_leaves_it_in_the_store, a_component_that_stops_gives_its_tasks_back,
                 a_component_that_is_killed_gives_them_back_too, a_task_waits_for_its_component,
-                what_ran_when_the_daemon_was_killed_runs_again);
+                what_ran_when_the_daemon_was_killed_runs_again,
+                a_delayed_task_waits_for_its_time,
+                a_delay_beyond_all_time_is_one,
+                one_that_expires_is_dropped_and_counted,
+                one_that_is_delivered_too_late_is_not_delivered,
+                one_that_runs_does_not_expire,
+                after_a_pause_of_the_daemon_they_come_at_a_bounded_rate,
+                a_key_makes_two_one_while_the_first_waits,
+                one_that_is_parked_is_retried,
+                one_that_waits_is_retried_now,
+                one_that_is_dropped_goes,
+                what_cannot_be_asked_is_refused,
+                one_whose_operation_is_gone_is_parked,
+                one_whose_contract_has_changed_is_parked,
+                a_task_is_deeper_in_its_chain_than_who_asked_for_it,
+                what_cannot_be_written_is_written_later,
+                what_cannot_be_loaded_is_loaded_later,
+                what_passes_does_not_count,
+                a_name_that_is_given_up_by_a_death_is_lost,
+                the_reason_is_how_it_ended,
+                one_that_retires_loses_nothing,
+                names_are_known_of_since_somebody_wants_to_know,
+                the_daemon_s_own_death_is_one,
+                without_a_store_a_lost_name_is_logged);
