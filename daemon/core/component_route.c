@@ -205,9 +205,6 @@ static bool delivery_account(struct tr_delivery *delivery, bool begun) {
                 tr_list_unlink(&delivery->link);
                 replica->in_hand_count--;
                 replica->congested = false;
-                /* somebody has settled it while the replica had it: its turn ends with that */
-                if (invocation->entity && tr_message_state(delivery->message) == TR_MESSAGE_SETTLED)
-                        tr_entity_turns_leave(&component->turns, invocation, tr_clock_ns());
                 if (invocation->delivery == delivery) {
                         invocation->delivery = NULL;
                         before = invocation->answered_by;

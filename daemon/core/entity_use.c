@@ -7,6 +7,7 @@
  */
 #include "daemon/core/entity_use.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,8 @@ struct tr_failure *tr_entity_use_make(struct tr_invocation *invocation, const st
         if (!uses(operation, invocation->id))
                 return NULL;
         struct tr_entity_use *use = calloc(1, sizeof(*use));
+        if (use)
+                tr_list_init(&use->turn.waiting);
         if (!use || !use_keep_list(use, options)) {
                 tr_entity_use_free(use);
                 return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a call");
@@ -97,7 +100,6 @@ struct tr_failure *tr_entity_use_make(struct tr_invocation *invocation, const st
         use->invocation = invocation;
         use->is_new = !invocation->id && changes(operation);
         use->turn.contends = operation->type == TR_OPERATION_TRANSITION && !use->is_new;
-        tr_list_init(&use->turn.waiting);
         struct tr_failure *failure = use->is_new ? make_id(invocation) : NULL;
         if (failure)
                 tr_entity_use_free(use);
@@ -109,6 +111,7 @@ struct tr_failure *tr_entity_use_make(struct tr_invocation *invocation, const st
 void tr_entity_use_free(struct tr_entity_use *use) {
         if (!use)
                 return;
+        assert(!use->turn.is_mine && tr_list_is_empty(&use->turn.waiting));
         tr_store_job_deinit(&use->job);
         tr_writer_deinit(&use->output);
         tr_writer_deinit(&use->changes);

@@ -149,7 +149,7 @@ static void invocation_over(struct tr_invocation *invocation, const struct tr_fa
         bool queued = invocation->queued;
         if (queued)
                 tr_invocation_dequeue_locked(component, invocation);
-        if (invocation->entity && !invocation->delivery)
+        if (invocation->entity) /* a replica that has it still may never answer */
                 tr_entity_turns_leave(&component->turns, invocation, tr_clock_ns());
         if (invocation->delivery) {
                 own = delivery_ref_locked(invocation->delivery);

@@ -265,9 +265,9 @@ static void teardown(void) {
         run();
         target->ops->stop(target, TR_STOP_ASKED, TR_NEVER);
         if (left)
-                tr_replica_died(left->replica);
+                die(left);
         if (right)
-                tr_replica_died(right->replica);
+                die(right);
         run();
         ck_assert(tr_target_has_ended(target));
         if (left)
@@ -1067,6 +1067,27 @@ START_TEST(one_that_is_taken_back_gives_its_turn_to_the_next) {
 }
 END_TEST
 
+START_TEST(one_that_nobody_waits_for_holds_nobody_up) {
+        left = serve("left", 2);
+        fake_store_put(&store, "a", "{'n':0}");
+        struct tr_message *message = call_kept(1, "change", "a");
+        run();
+        ck_assert(tr_message_begin(left->posted[0]));
+        call(2, "change", "a");
+        ck_assert_uint_eq(waiting(), 1);
+        take_back(message); /* whoever runs it may never answer */
+        run();
+        answer(left, 1, "[8,{'n':2}]");
+        run();
+        is_answer(0, 2, "8");
+        answer(left, 0, "[7,{'n':1}]"); /* and where he does, it is too late */
+        run();
+        has("a", "{'n':2}");
+        ck_assert_uint_eq(asker.count, 1);
+        ck_assert_uint_eq(left->count, 2);
+}
+END_TEST
+
 START_TEST(the_next_one_may_be_taken_back_before_anybody_has_room) {
         right = serve("right", 1);
         fake_store_put(&store, "a", "{'n':0}");
@@ -1280,7 +1301,7 @@ suite_main_with("entity", setup, teardown, an_observation_gets_what_it_names, on
                 one_at_a_time_changes_an_entity, the_next_one_s_turn_comes_before_it_is_written,
                 what_is_called_by_it_does_not_wait_for_it, calls_of_one_trace_wait_for_each_other,
                 two_that_wait_for_each_other_pass_after_a_while, one_that_is_taken_back_gives_its_turn_to_the_next,
-                the_next_one_may_be_taken_back_before_anybody_has_room, those_that_were_put_aside_are_there_for_another_manifest,
+                one_that_nobody_waits_for_holds_nobody_up, the_next_one_may_be_taken_back_before_anybody_has_room, those_that_were_put_aside_are_there_for_another_manifest,
                 those_that_were_put_aside_end_with_the_component, those_that_were_put_aside_end_with_whom_they_are_for,
                 many_that_wait_for_one_entity_are_not_looked_at_again_and_again, an_operation_asks_for_entities,
                 what_it_cannot_ask_is_refused, a_job_without_a_value_is_answered_with_nil);
