@@ -13,6 +13,7 @@
 #include "daemon/core/message.h"
 #include "daemon/core/system.h"
 #include "proto/utf8.h"
+#include "proto/value.h"
 
 void tr_store_job_deinit(struct tr_store_job *job) {
         tr_failure_unref(job->failure);
@@ -107,15 +108,34 @@ static enum tr_ran ran_of(const struct tr_failure *failure) {
         return failure->code == TR_CODE_CONFLICT ? TR_RAN_YES : TR_RAN_NO;
 }
 
+/* Whoever asked gets values plain. */
+static void resolve_plain(struct tr_message *message, const struct tr_store_job *job) {
+        struct tr_writer plain = TR_WRITER_INIT;
+        struct tr_reader reader = tr_reader(job->value, job->value_bytes);
+        int r = tr_write_plain(&plain, &reader);
+        if (r == 0) {
+                tr_message_resolve(message, plain.data, plain.len, false);
+        } else {
+                struct tr_failure *failure =
+                        r < 0 ? tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the answer")
+                              : tr_failure_new(TR_CODE_NOT_SENDABLE, "the answer has a map with two keys that are the same as text");
+                tr_message_reject(message, failure, TR_RAN_YES);
+                tr_failure_unref(failure);
+        }
+        tr_writer_deinit(&plain);
+}
+
 static void on_asked(struct tr_store_job *job) {
         static const uint8_t nil[] = { 0xc0 };
         struct ask *ask = tr_container_of(job, struct ask, job);
         if (job->failure)
                 tr_message_reject(ask->message, job->failure, ran_of(job->failure));
-        else if (job->value)
-                tr_message_resolve(ask->message, job->value, job->value_bytes, false);
-        else
+        else if (!job->value)
                 tr_message_resolve(ask->message, nil, sizeof(nil), false);
+        else if (ask->message->form == TR_FORM_PLAIN)
+                resolve_plain(ask->message, job);
+        else
+                tr_message_resolve(ask->message, job->value, job->value_bytes, false);
         tr_message_unref(ask->message);
         tr_manifest_unref(ask->manifest);
         tr_store_job_deinit(job);

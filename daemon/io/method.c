@@ -42,6 +42,7 @@ static const struct tr_method methods[] = {
         { "component", TR_ROLE_SPAWN, 1, 1, false, "manifest", tr_method_component },
         { "reload", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_reload },
         { "metrics", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_metrics },
+        { "backup", TR_ROLE_OPERATE, 1, 1, false, "path", tr_method_backup },
         { "shutdown", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_shutdown },
 };
 

@@ -28,6 +28,7 @@ struct tr_method {
 const struct tr_method *tr_method_find(const char *name, size_t len);
 
 struct tr_failure *tr_method_ask(struct tr_request *request);
+struct tr_failure *tr_method_backup(struct tr_request *request);
 struct tr_failure *tr_method_call(struct tr_request *request);
 struct tr_failure *tr_method_cancel(struct tr_request *request);
 struct tr_failure *tr_method_component(struct tr_request *request);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/core/store.h"
 #include "daemon/core/system.h"
 #include "daemon/io/chosen.h"
 #include "daemon/io/connection.h"
@@ -30,6 +31,9 @@ static const char *const wanted[] = {
         [TR_OPTION_TIME] = "a time above 0 (milliseconds, or text with ms, s, m, h or d)",
         [TR_OPTION_TEXT] = "one line of text, at most 128 bytes",
         [TR_OPTION_NAME] = "a name",
+        [TR_OPTION_ID] = "1 to 256 bytes of UTF-8 without control characters",
+        [TR_OPTION_FIELD] = "the name of a field (UTF-8)",
+        [TR_OPTION_MOMENT] = "a time: milliseconds since 1970, RFC 3339 text, or a timestamp",
         [TR_OPTION_ARRAY] = "an array",
         [TR_OPTION_MAP] = "a map",
         [TR_OPTION_CHOSEN] = "a map {method, params?}",
@@ -104,6 +108,26 @@ static bool read_text(const struct tr_token *token, bool (*is_valid)(const char 
         return true;
 }
 
+static bool is_field(const char *text, size_t len) {
+        return tr_utf8_is_valid(text, len) && !memchr(text, '\0', len);
+}
+
+static bool read_moment(const struct tr_token *token, int64_t *ret_ms) {
+        struct tr_time time;
+        int64_t ms;
+        if (!tr_token_integer(token, &ms)) {
+                bool is_time = tr_token_is_text(token)
+                                       ? tr_time_parse((const char *)token->data, token->len, &time)
+                                       : token->type == TR_EXT && token->ext == TR_EXT_TIMESTAMP &&
+                                                 tr_time_decode(token->data, token->len, &time);
+                if (!is_time)
+                        return false;
+                ms = tr_time_ms(&time);
+        }
+        *ret_ms = ms != 0 ? ms : -1; /* 0 says that none was given; one past moment is as good as another */
+        return true;
+}
+
 /* Stock clients write an empty map as an empty array. */
 static bool read_items(const struct option_value *value, enum tr_type type, struct tr_items *ret_items) {
         if (value->token.type != type && (value->token.type != TR_ARRAY || value->token.count > 0))
@@ -137,6 +161,12 @@ static bool option_read_value(const struct tr_option *option, const struct optio
                 return read_text(token, is_line, to);
         case TR_OPTION_NAME:
                 return read_text(token, tr_name_is_valid, to);
+        case TR_OPTION_ID:
+                return read_text(token, tr_store_text_is_valid, to);
+        case TR_OPTION_FIELD:
+                return read_text(token, is_field, to);
+        case TR_OPTION_MOMENT:
+                return read_moment(token, to);
         case TR_OPTION_ARRAY:
                 return read_items(value, TR_ARRAY, to);
         case TR_OPTION_MAP:

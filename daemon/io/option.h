@@ -20,6 +20,9 @@ enum tr_option_type {
         TR_OPTION_TIME,    /* uint64_t, nanoseconds: milliseconds, or text with a unit; above 0 */
         TR_OPTION_TEXT,    /* struct tr_text: one line of UTF-8, at most TR_NAME_MAX bytes */
         TR_OPTION_NAME,    /* struct tr_text: a name */
+        TR_OPTION_ID,      /* struct tr_text: of an entity, or a key: TR_STORE_TEXT_MAX bytes at most */
+        TR_OPTION_FIELD,   /* struct tr_text: a field's name, any UTF-8 */
+        TR_OPTION_MOMENT,  /* int64_t: milliseconds since 1970, or RFC 3339 text, or a timestamp; never 0 */
         TR_OPTION_ARRAY,   /* struct tr_items: an array of anything */
         TR_OPTION_MAP,     /* struct tr_items: a map of anything; its count is of pairs */
         TR_OPTION_CHOSEN,  /* struct tr_chosen_options: a map {method, params?} (chosen.h) */

@@ -168,6 +168,19 @@ struct tr_failure *tr_request_component(const struct tr_request *request, uint32
         return NULL;
 }
 
+struct tr_failure *tr_request_call(const struct tr_request *request, struct tr_message **ret_message) {
+        const struct tr_span *input = &request->params[2].span;
+        const char *operation;
+        size_t len;
+        struct tr_failure *failure = tr_request_text(request, 1, &operation, &len);
+        if (!failure && len > UINT16_MAX)
+                failure = tr_request_bad_param(request, 1, "a string of at most 65535 bytes");
+        if (failure)
+                return failure;
+        *ret_message = tr_message_new(TR_MESSAGE_HANDLER, operation, len, input->data, input->bytes, 1);
+        return *ret_message ? NULL : tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the call");
+}
+
 struct tr_failure *tr_request_check_reach(const struct tr_request *request, struct tr_target *target) {
         const struct tr_connection *connection = request->connection;
         if ((connection->roles & TR_ROLE_OPERATE) || target->owner_uid == connection->peer.uid)
@@ -200,5 +213,25 @@ struct tr_failure *tr_request_expect(struct tr_request *request, struct tr_messa
         if (!failure)
                 failure = tr_connection_expect(connection, message);
         request->deferred = !failure;
+        return failure;
+}
+
+void tr_request_retract(struct tr_request *request, struct tr_message *message) {
+        if (request->deferred)
+                tr_connection_forget(request->connection, message);
+        request->deferred = false;
+}
+
+struct tr_failure *tr_request_hand_on(struct tr_request *request, struct tr_message *take_message, tr_request_ask *ask,
+                                      const void *userdata) {
+        struct tr_failure *failure = tr_request_expect(request, take_message, request->connection->timeout_ns);
+        if (!failure) {
+                failure = ask(request, userdata, tr_message_ref(take_message));
+                if (failure) {
+                        tr_request_retract(request, take_message);
+                        tr_message_unref(take_message); /* which was not taken */
+                }
+        }
+        tr_message_unref(take_message);
         return failure;
 }

@@ -72,6 +72,9 @@ struct tr_failure *tr_request_check_name(const struct tr_request *request, const
 struct tr_failure *tr_request_target(const struct tr_request *request, uint32_t index, struct tr_target **ret_target);
 /* One that is the name of a component: NULL and a new reference; or bad-request, denied (a name that is not granted), not-found. */
 struct tr_failure *tr_request_component(const struct tr_request *request, uint32_t index, struct tr_component **ret_component);
+/* The params operation and input, from params[1] on, as a message that is a call or a task, of which nobody hears yet. NULL and the
+ * caller's reference; or bad-request, no-memory. */
+struct tr_failure *tr_request_call(const struct tr_request *request, struct tr_message **ret_message);
 /* NULL, or denied: what others started is reached with the role `operate` only. */
 struct tr_failure *tr_request_check_reach(const struct tr_request *request, struct tr_target *target);
 /* Both. */
@@ -82,5 +85,15 @@ struct tr_failure *tr_request_own_target(const struct tr_request *request, uint3
 void tr_request_answer(struct tr_request *request);
 /* Makes the message of a request that is answered later pending; of a notification, nothing. NULL, or why not. */
 struct tr_failure *tr_request_expect(struct tr_request *request, struct tr_message *message, uint64_t timeout_ns);
+/* It is not to be answered later after all: what follows from what the method returns is the answer. */
+void tr_request_retract(struct tr_request *request, struct tr_message *message);
+/*
+ * Has a message settled by somebody else, at any time and on any thread: it is pending from before `ask` is called, under the connection's
+ * own timeout. What that answers is as the functions of core have it: NULL, and the message's reference is taken; or why not, and
+ * it is still the caller's. NULL, or the answer.
+ */
+typedef struct tr_failure *tr_request_ask(const struct tr_request *request, const void *userdata, struct tr_message *take_message);
+struct tr_failure *tr_request_hand_on(struct tr_request *request, struct tr_message *take_message, tr_request_ask *ask,
+                                      const void *userdata);
 
 #endif

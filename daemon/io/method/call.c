@@ -20,7 +20,7 @@ struct call_options {
         uint64_t timeout_ns;
         struct tr_text trace;
         struct tr_chosen_options reply;
-        struct tr_items where; /* which entities an operation of the scope `entries` gets: they are read, and there are none yet */
+        struct tr_items where; /* which entities an operation of the scope `entries` gets */
         struct tr_text sort;
         uint32_t limit;
         struct tr_text after;
@@ -28,14 +28,14 @@ struct call_options {
 
 static const struct tr_option options[] = {
         { "instance", TR_OPTION_NAME, offsetof(struct call_options, instance) },
-        { "id", TR_OPTION_TEXT, offsetof(struct call_options, id) },
+        { "id", TR_OPTION_ID, offsetof(struct call_options, id) },
         { "timeout", TR_OPTION_TIME, offsetof(struct call_options, timeout_ns) },
         { "trace", TR_OPTION_TEXT, offsetof(struct call_options, trace) },
         { "reply", TR_OPTION_CHOSEN, offsetof(struct call_options, reply) },
         { "where", TR_OPTION_MAP, offsetof(struct call_options, where) },
-        { "sort", TR_OPTION_TEXT, offsetof(struct call_options, sort) },
+        { "sort", TR_OPTION_FIELD, offsetof(struct call_options, sort) },
         { "limit", TR_OPTION_COUNT, offsetof(struct call_options, limit) },
-        { "after", TR_OPTION_TEXT, offsetof(struct call_options, after) },
+        { "after", TR_OPTION_ID, offsetof(struct call_options, after) },
 };
 
 static struct tr_failure *read_options(struct tr_request *request, struct call_options *chosen) {
@@ -45,17 +45,10 @@ static struct tr_failure *read_options(struct tr_request *request, struct call_o
         return failure;
 }
 
-static struct tr_failure *make_message(const struct tr_request *request, struct tr_message **ret_message) {
-        const struct tr_span *input = &request->params[2].span;
-        const char *operation;
-        size_t len;
-        struct tr_failure *failure = tr_request_text(request, 1, &operation, &len);
-        if (!failure && len > UINT16_MAX)
-                failure = tr_request_bad_param(request, 1, "a string of at most 65535 bytes");
-        if (failure)
-                return failure;
-        *ret_message = tr_message_new(TR_MESSAGE_HANDLER, operation, len, input->data, input->bytes, 1);
-        return *ret_message ? NULL : tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the call");
+static struct tr_failure *write_where(struct tr_writer *where, const struct tr_items *items) {
+        tr_write_map(where, items->count);
+        tr_write_raw(where, items->data, items->bytes);
+        return tr_writer_error(where) ? tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for the call") : NULL;
 }
 
 /* Makes it pending. Of a notification without a reply nobody hears. */
@@ -73,14 +66,13 @@ static struct tr_failure *refuse(struct tr_request *request, struct tr_message *
                 tr_failure_unref(take_failure);
                 return NULL;
         }
-        if (request->deferred)
-                tr_connection_forget(request->connection, message);
-        request->deferred = false;
+        tr_request_retract(request, message);
         return take_failure;
 }
 
+/* `where` is written with its head again, of which there may be none where it came as an empty array. */
 static struct tr_failure *call(struct tr_request *request, struct tr_component *component, const struct call_options *chosen,
-                               struct tr_message *message) {
+                               const struct tr_writer *where, struct tr_message *message) {
         const struct tr_peer *peer = &request->connection->peer;
         const struct tr_call_options call = {
                 .instance = chosen->instance.data,
@@ -90,6 +82,13 @@ static struct tr_failure *call(struct tr_request *request, struct tr_component *
                 .trace = chosen->trace.data,
                 .trace_len = chosen->trace.len,
                 .timeout_ns = chosen->timeout_ns == TR_NEVER ? 0 : chosen->timeout_ns,
+                .where = chosen->where.data ? where->data : NULL,
+                .where_bytes = where->len,
+                .sort = chosen->sort.data,
+                .sort_len = chosen->sort.len,
+                .limit = chosen->limit,
+                .after = chosen->after.data,
+                .after_len = chosen->after.len,
                 .uid = peer->uid,
                 .gid = peer->gid,
                 .pid = peer->pid,
@@ -109,13 +108,17 @@ struct tr_failure *tr_method_call(struct tr_request *request) {
         struct call_options chosen = { .timeout_ns = request->connection->timeout_ns };
         TR_CLEANUP(tr_component_unref_cleanup_) struct tr_component *component = NULL;
         struct tr_message *message = NULL;
+        struct tr_writer where = TR_WRITER_INIT;
         struct tr_failure *failure = read_options(request, &chosen);
+        if (!failure && chosen.where.data)
+                failure = write_where(&where, &chosen.where);
         if (!failure)
-                failure = make_message(request, &message);
+                failure = tr_request_call(request, &message);
         if (!failure)
                 failure = tr_request_component(request, 0, &component);
         if (!failure)
-                failure = call(request, component, &chosen, message);
+                failure = call(request, component, &chosen, &where, message);
         tr_message_unref(message);
+        tr_writer_deinit(&where);
         return failure;
 }
