@@ -52,20 +52,30 @@ static void put(struct tr_writer *text, const char *literal) {
         tr_write_raw(text, literal, strlen(literal));
 }
 
-/* Text that is UTF-8. Not inlined: its buffer is not to be on the stack once for each level. */
-static __attribute__((noinline)) void put_string(struct tr_writer *text, const void *data, size_t len) {
-        const char *from = data;
+/* How many bytes stand in a JSON string as they are. */
+static size_t plain_bytes(const char *text, size_t len) {
+        size_t count = 0;
+
+        while (count < len && (unsigned char)text[count] >= 0x20 && text[count] != '"' && text[count] != '\\' && text[count] != 0x7f)
+                count++;
+        return count;
+}
+
+/* Text that is UTF-8: what is escaped is of one byte. */
+static void put_string(struct tr_writer *text, const void *data, size_t len) {
+        const char *at = data, *end = at + len;
 
         put(text, "\"");
-        for (size_t at = 0; at < len;) {
-                /* a piece that fits whatever is in it */
-                size_t piece = len - at < 1024 ? len - at : 1024;
-                char buffer[1024 * 6 + TR_JSON_STEP_MAX];
+        while (at < end) {
+                size_t plain = plain_bytes(at, (size_t)(end - at));
+                char escaped[2 * TR_JSON_STEP_MAX];
 
-                while (piece < len - at && ((unsigned char)from[at + piece] & 0xc0) == 0x80)
-                        piece--;
-                tr_write_raw(text, buffer, (size_t)(tr_json_escape(buffer, buffer + sizeof(buffer), from + at, piece) - buffer));
-                at += piece;
+                tr_write_raw(text, at, plain);
+                at += plain;
+                if (at == end)
+                        break;
+                tr_write_raw(text, escaped, (size_t)(tr_json_escape(escaped, escaped + sizeof(escaped), at, 1) - escaped));
+                at++;
         }
         put(text, "\"");
 }
