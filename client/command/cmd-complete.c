@@ -52,6 +52,14 @@ static void offer_commands(const struct completion *completion) {
                         offer(completion, tr_commands[i]->name, strlen(tr_commands[i]->name));
 }
 
+static void offer_subcommands(const struct completion *completion, const struct tr_command *command) {
+        for (size_t i = 0; command && command->subcommands && command->subcommands[i]; i++) {
+                const char *word = tr_subcommand_word(command->subcommands[i]);
+
+                offer(completion, word, strlen(word));
+        }
+}
+
 static void offer_table(const struct completion *completion, const struct tr_option *option) {
         for (; option && option->name; option++)
                 offer(completion, option->name, strlen(option->name));
@@ -130,6 +138,16 @@ static void offer_components(struct completion *completion) {
         tr_reply_deinit(&reply);
 }
 
+/* Tasks' ids. */
+static void offer_tasks(struct completion *completion) {
+        static const char *const keys[] = { "id", NULL };
+        struct tr_reply reply = { 0 };
+
+        if (!ask(completion, "tasks", NULL, &reply))
+                offer_members(completion, &reply.value, keys);
+        tr_reply_deinit(&reply);
+}
+
 static void offer_operand(struct completion *completion) {
         static const char *const targets[] = { "published", "handle", NULL }, *const names[] = { "published", NULL },
                                  *const actors[] = { "actor", NULL };
@@ -146,6 +164,12 @@ static void offer_operand(struct completion *completion) {
         offer_all(completion, syntax->choices);
         if (!strcmp(name, "COMMAND"))
                 offer_commands(completion);
+        if (!strcmp(name, "WORD"))
+                offer_subcommands(completion, tr_command_find(completion->asked.words.operands[0]));
+        if (completion->next.may_be_subcommand)
+                offer_subcommands(completion, completion->asked.command);
+        if (!strcmp(name, "TASK"))
+                offer_tasks(completion);
         if (!strcmp(name, "HANDLER"))
                 offer_names_in(completion, "handlers");
         if (!strcmp(name, "COMPONENT"))
@@ -166,7 +190,7 @@ static void offer_options(const struct completion *completion) {
 static void complete(struct completion *completion) {
         bool is_option = completion->next.may_be_option && *completion->word == '-';
 
-        puts(completion->next.kind == TR_NEXT_FILE ? "files" : "words");
+        puts(completion->next.kind == TR_NEXT_FILE && !is_option ? "files" : "words");
         if (is_option)
                 offer_options(completion);
         if (completion->next.kind == TR_NEXT_ARG && *completion->word == '-')

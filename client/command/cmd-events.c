@@ -66,6 +66,22 @@ static void print_refused(const struct troupe_value *event) {
                 tr_follow_put_client(&by, "uid", "pid");
 }
 
+/* "parked media.streams.reopen 019a…: fault: it broke, attempt 16" */
+static void print_task(const struct troupe_value *event) {
+        struct troupe_value part;
+        int64_t attempt;
+
+        (void)tr_follow_put(event, "component", NULL, NULL);
+        (void)tr_follow_put(event, "operation", ".", NULL);
+        (void)tr_follow_put(event, "id", " ", NULL);
+        if (!troupe_value_get(event, "cause", &part)) {
+                (void)tr_follow_put(&part, "code", ": ", NULL);
+                (void)tr_follow_put(&part, "message", ": ", NULL);
+        }
+        if (!troupe_value_get(event, "attempt", &part) && !troupe_value_int(&part, &attempt) && attempt > 0)
+                printf(", attempt %" PRId64, attempt);
+}
+
 static void print(const char *topic, const struct troupe_value *event) {
         tr_follow_put_time(event, "time");
         /* what happened, where the topic says more than one thing */
@@ -77,6 +93,8 @@ static void print(const char *topic, const struct troupe_value *event) {
                 tr_follow_put_line(event);
         else if (!strcmp(topic, "trace"))
                 tr_follow_put_span(event);
+        else if (!strcmp(topic, "task"))
+                print_task(event);
         else
                 print_lifecycle(event);
 }
@@ -99,7 +117,7 @@ const struct tr_command tr_cmd_events = {
                    "                refused     messages are dropped\n"
                    "                log         lines of the log\n"
                    "                trace       calls of components have ended\n"
-                   "                task (nothing yet)\n"
+                   "                task        tasks are accepted, run, are over or parked\n"
                    "                All but log where none is given.\n"
                    "\n"
                    "From now on, until it is interrupted. With -j each event is a JSON object on a line.\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * help [COMMAND].
+ * help [COMMAND [WORD]].
  */
 #include <stdio.h>
 
@@ -36,6 +36,9 @@ void tr_help(const struct tr_command *command) {
         printf("usage: troupe %s%s%s\n", command->name, *command->usage ? " " : "", command->usage);
         if (command->summary)
                 printf("\n%s\n", command->summary);
+        for (size_t i = 0; command->subcommands && command->subcommands[i]; i++)
+                printf("%s  %-13s %s\n", i ? "" : "\nOr, where the first word is one of these:\n",
+                       tr_subcommand_word(command->subcommands[i]), command->subcommands[i]->summary);
         if (command->details)
                 printf("\n%s", command->details);
         if (command->syntax.takes_args)
@@ -43,19 +46,21 @@ void tr_help(const struct tr_command *command) {
 }
 
 static int run(struct tr_invocation *invocation, const void *chosen) {
-        const char *name = invocation->words.operands[0];
+        const char *name = invocation->words.operands[0], *word = invocation->words.operands[1];
         const struct tr_command *command = name ? tr_command_find(name) : NULL;
 
         if (name && !command)
                 return tr_report_no_command(invocation, name);
+        if (word && !(command = tr_subcommand_find(command, word)))
+                return tr_report_usage(invocation, "there is no command `%s %s`", name, word);
         tr_help(command);
         return TR_EXIT_DONE;
 }
 
 const struct tr_command tr_cmd_help = {
         .name = "help",
-        .usage = "[COMMAND]",
+        .usage = "[COMMAND [WORD]]",
         .summary = "say what the commands do",
-        .syntax = { .operands = { "COMMAND" } },
+        .syntax = { .operands = { "COMMAND", "WORD" } },
         .run = run,
 };

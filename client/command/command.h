@@ -44,6 +44,9 @@ struct tr_command {
         const char *summary; /* a line for `troupe help`; NULL: for programs, not listed */
         const char *details; /* more lines for `troupe help COMMAND`, or NULL */
         struct tr_syntax syntax;
+        /* Its own, named "NAME WORD": where WORD is the first behind NAME, and none of its own options or `--` before it, it is that one.
+         * NULL behind the last; NULL: it has none. */
+        const struct tr_command *const *subcommands;
         /* Answers the exit code. `chosen` is the command's own struct of options, which the syntax filled in. */
         int (*run)(struct tr_invocation *invocation, const void *chosen);
 };
@@ -52,11 +55,16 @@ struct tr_command {
 extern const struct tr_command *const tr_commands[];
 /* NULL where there is none of that name. */
 const struct tr_command *tr_command_find(const char *name);
+/* The same of a command's own. */
+const struct tr_command *tr_subcommand_find(const struct tr_command *command, const char *word);
+/* The WORD of one. */
+const char *tr_subcommand_word(const struct tr_command *subcommand);
 
 /* What `troupe help` and `troupe help COMMAND` print. */
 void tr_help(const struct tr_command *command);
 
 extern const struct tr_command tr_cmd_ask;
+extern const struct tr_command tr_cmd_backup;
 extern const struct tr_command tr_cmd_bench;
 extern const struct tr_command tr_cmd_call;
 extern const struct tr_command tr_cmd_complete;
@@ -77,6 +85,8 @@ extern const struct tr_command tr_cmd_serve;
 extern const struct tr_command tr_cmd_shutdown;
 extern const struct tr_command tr_cmd_spawn;
 extern const struct tr_command tr_cmd_stop;
+extern const struct tr_command tr_cmd_task;
+extern const struct tr_command *const tr_cmd_tasks[]; /* those of `task`; NULL behind the last */
 extern const struct tr_command tr_cmd_top;
 extern const struct tr_command tr_cmd_trace;
 extern const struct tr_command tr_cmd_unpublish;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/command/printable.h"
@@ -49,6 +50,39 @@ void tr_bytes_text(int64_t bytes, char ret_text[static 32]) {
                 snprintf(ret_text, 32, "%.*f%c", number < 10 ? 1 : 0, number, units[unit]);
 }
 
+/* The year is one that a person can mean. */
+#define DATE_MAX_MS INT64_C(253402300799999)
+
+static char *date_text(int64_t ms) {
+        time_t seconds = (time_t)(ms / 1000);
+        char text[32];
+        struct tm here;
+
+        localtime_r(&seconds, &here);
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &here);
+        return strdup(text);
+}
+
+static bool find_text(const struct troupe_value *map, const char *key, const char **ret_text, size_t *ret_len) {
+        struct troupe_value value;
+
+        return !troupe_value_get(map, key, &value) && !troupe_value_string(&value, ret_text, ret_len);
+}
+
+/* NULL: it is no error's map, or there is no memory. */
+static char *error_text(const struct troupe_value *error) {
+        const char *code, *message;
+        size_t code_len, message_len;
+        char *text;
+
+        if (!find_text(error, "code", &code, &code_len) || !find_text(error, "message", &message, &message_len))
+                return NULL;
+        if (asprintf(&text, "%.*s: %.*s", (int)code_len, code, (int)message_len, message) < 0)
+                return NULL;
+        tr_printable(text, "");
+        return text;
+}
+
 char *tr_cell_text(const struct troupe_value *value, enum tr_cell cell) {
         const char *data;
         int64_t number;
@@ -58,6 +92,10 @@ char *tr_cell_text(const struct troupe_value *value, enum tr_cell cell) {
 
         if (type < 0 || type == TROUPE_NIL)
                 return strdup("-");
+        if (cell == TR_CELL_DATE && !troupe_value_int(value, &number) && number >= 0 && number <= DATE_MAX_MS)
+                return date_text(number);
+        if (cell == TR_CELL_ERROR && (text = error_text(value)))
+                return text;
         if (cell == TR_CELL_BYTES && !troupe_value_int(value, &number)) {
                 char bytes[32];
 
@@ -123,10 +161,10 @@ static void print_cell(const struct table *table, size_t column, const char *tex
         size_t padding = table->width[column] - tr_cell_width(text);
         bool is_last = column + 1 == table->columns_count;
 
-        if (table->columns[column].cell == TR_CELL_TEXT)
-                printf("%s%*s", text, is_last ? 0 : (int)padding, "");
-        else
+        if (table->columns[column].cell == TR_CELL_NUMBER || table->columns[column].cell == TR_CELL_BYTES)
                 printf("%*s%s", (int)padding, "", text);
+        else
+                printf("%s%*s", text, is_last ? 0 : (int)padding, "");
         fputs(is_last ? "\n" : GAP, stdout);
 }
 

@@ -16,6 +16,8 @@ enum tr_cell {
         TR_CELL_TEXT,
         TR_CELL_NUMBER, /* to the right */
         TR_CELL_BYTES,  /* to the right, as 1.5M */
+        TR_CELL_DATE,   /* milliseconds since 1970, as 2030-01-31 18:30:00 here */
+        TR_CELL_ERROR,  /* the map of an error, as `fault: what happened` */
 };
 
 struct tr_column {

@@ -25,6 +25,7 @@ struct reader {
         char **at;
         char **end;
         void *chosen;         /* the command's struct of options; NULL before COMMAND */
+        bool is_chosen;       /* something was written to it */
         struct tr_next *next; /* where the line is not finished; else NULL */
 };
 
@@ -83,6 +84,16 @@ static int take_value(struct reader *reader, const struct tr_option *option, con
         return 0;
 }
 
+/* A point in time, as milliseconds since 1970. */
+static bool read_date(const char *value, size_t len, uint64_t *ret_ms) {
+        struct tr_time time;
+
+        if (!tr_time_parse(value, len, &time) || tr_time_ms(&time) < 0)
+                return false;
+        *ret_ms = (uint64_t)tr_time_ms(&time);
+        return true;
+}
+
 /* Bytes, milliseconds or a count: what is a number elsewhere is digits among the words of a command. */
 static bool read_number(const char *value, uint64_t *ret_number) {
         if (!*value || value[strspn(value, "0123456789")])
@@ -98,13 +109,17 @@ static int read_quantity(struct reader *reader, enum tr_option_type type, const 
                 [TR_OPTION_COUNT] = "a number above 0",
                 [TR_OPTION_SIZE] = "a size (bytes, or with K, M or G)",
                 [TR_OPTION_TIME] = "a time (milliseconds, or with ms, s, m, h or d)",
+                [TR_OPTION_DATE] = "a point in time (as 2030-01-31T18:30:00+01:00, or milliseconds since 1970)",
         };
         size_t len = strlen(value);
         bool is_good = read_number(value, ret_quantity);
 
-        if (!is_good && type != TR_OPTION_COUNT)
-                is_good = type == TR_OPTION_TIME ? tr_duration_parse(value, len, ret_quantity)
-                                                 : tr_size_parse(value, len, ret_quantity);
+        if (!is_good && type == TR_OPTION_TIME)
+                is_good = tr_duration_parse(value, len, ret_quantity);
+        else if (!is_good && type == TR_OPTION_SIZE)
+                is_good = tr_size_parse(value, len, ret_quantity);
+        else if (!is_good && type == TR_OPTION_DATE)
+                is_good = read_date(value, len, ret_quantity);
         if (!is_good || !*ret_quantity)
                 return tr_report_usage(reader->invocation, "%s %s: that is not %s", name, value, kinds[type]);
         return 0;
@@ -144,7 +159,9 @@ static int read_option(struct reader *reader) {
 
         if (reader->chosen)
                 r = read_from_table(reader, word, invocation->command->syntax.options, reader->chosen);
-        if (r == NOT_MINE)
+        if (r != NOT_MINE)
+                reader->is_chosen = true;
+        else
                 r = read_from_table(reader, word, tr_global_options, invocation);
         if (r != NOT_MINE)
                 return r;
@@ -252,6 +269,22 @@ static int read_operand(struct reader *reader, unsigned int index) {
         return 0;
 }
 
+static void begin_command(struct reader *reader, const struct tr_command *command) {
+        reader->invocation->command = command;
+        memset(reader->chosen, 0, command->syntax.chosen_size);
+}
+
+/* Whether the first word behind COMMAND makes it one of its subcommands, which has the rest of the line. */
+static bool enter_subcommand(struct reader *reader, const char *word) {
+        const struct tr_command *subcommand = tr_subcommand_find(reader->invocation->command, word);
+
+        if (!subcommand || reader->is_chosen)
+                return false;
+        begin_command(reader, subcommand);
+        reader->at++;
+        return true;
+}
+
 /* Which socket is one choice. */
 static int check_globals(const struct tr_invocation *invocation) {
         if (!!invocation->path + invocation->is_user + invocation->is_system > 1)
@@ -265,10 +298,12 @@ static void tell_next(const struct reader *reader, unsigned int operands, bool o
         const char *operand = operands < TR_OPERANDS_MAX ? syntax->operands[operands] : NULL;
 
         *reader->next = (struct tr_next){
-                .kind = operand              ? TR_NEXT_OPERAND
-                        : syntax->takes_args ? TR_NEXT_ARG
-                                             : TR_NEXT_NOTHING,
+                .kind = operand && !strcmp(operand, "FILE") ? TR_NEXT_FILE
+                        : operand                           ? TR_NEXT_OPERAND
+                        : syntax->takes_args                ? TR_NEXT_ARG
+                                                            : TR_NEXT_NOTHING,
                 .may_be_option = !options_are_over,
+                .may_be_subcommand = !operands && !options_are_over && !reader->is_chosen,
                 .name = operand,
                 .operand = operands,
         };
@@ -286,7 +321,9 @@ static int read_words(struct reader *reader) {
                 bool is_dashed = !options_are_over && is_option(word);
                 bool operands_are_over = operands == TR_OPERANDS_MAX || !syntax->operands[operands];
 
-                if (operands_are_over && syntax->takes_tail && !is_dashed)
+                if (!operands && !is_dashed && !options_are_over && enter_subcommand(reader, word))
+                        syntax = &invocation->command->syntax;
+                else if (operands_are_over && syntax->takes_tail && !is_dashed)
                         take_tail(reader);
                 else if (operands_are_over && syntax->takes_args && (!is_dashed || tr_argument_is_marked(word)))
                         r = reader->next ? skip_args(reader) : read_args(reader);
@@ -307,7 +344,7 @@ static int read_words(struct reader *reader) {
 int tr_words_read(struct tr_invocation *invocation, int argc, char **argv, void *ret_chosen) {
         struct reader reader = { .invocation = invocation, .at = argv, .end = argv + argc, .chosen = ret_chosen };
 
-        memset(ret_chosen, 0, invocation->command->syntax.chosen_size);
+        begin_command(&reader, invocation->command);
         if (invocation->command->syntax.takes_words) {
                 bool is_marked = argc && !strcmp(*argv, "--");
 
@@ -321,6 +358,7 @@ int tr_words_read(struct tr_invocation *invocation, int argc, char **argv, void 
 int tr_words_read_unfinished(struct tr_invocation *invocation, int count, char **words, void *ret_chosen,
                              struct tr_next *ret_next) {
         struct reader reader = { .invocation = invocation, .at = words, .end = words + count, .next = ret_next };
+        const struct tr_command *command;
         int r = read_globals(&reader);
 
         if (r)
@@ -329,12 +367,12 @@ int tr_words_read_unfinished(struct tr_invocation *invocation, int count, char *
                 *ret_next = (struct tr_next){ .kind = TR_NEXT_COMMAND, .may_be_option = true };
                 return 0;
         }
-        invocation->command = tr_command_find(*reader.at);
-        if (!invocation->command)
+        command = tr_command_find(*reader.at);
+        if (!command)
                 return tr_report_no_command(invocation, *reader.at);
         reader.at++;
         reader.chosen = ret_chosen;
-        memset(ret_chosen, 0, invocation->command->syntax.chosen_size);
+        begin_command(&reader, command);
         r = read_words(&reader);
         return r == UNFINISHED ? 0 : r;
 }

@@ -25,6 +25,7 @@ enum tr_option_type {
         TR_OPTION_COUNT, /* uint64_t above 0 */
         TR_OPTION_SIZE,  /* uint64_t of bytes above 0 */
         TR_OPTION_TIME,  /* uint64_t of milliseconds above 0 */
+        TR_OPTION_DATE,  /* uint64_t of milliseconds since 1970, above 0 */
 };
 
 struct tr_option {
@@ -73,7 +74,8 @@ enum tr_next_kind {
 
 struct tr_next {
         enum tr_next_kind kind;
-        bool may_be_option; /* as well */
+        bool may_be_option;     /* as well */
+        bool may_be_subcommand; /* as well */
         const char *name;
         unsigned int operand; /* which one that is */
 };

@@ -47,6 +47,9 @@ def commands():
     return re.findall(r"^  ([a-z]+) ", output("help").split("\n\nOptions")[0], re.MULTILINE)
 
 
+# Those of `troupe task`, which are commands too.
+SUBCOMMANDS = [("task", "ls"), ("task", "show"), ("task", "retry"), ("task", "drop")]
+
 GLOBALS = ["-S", "--user", "--system", "-j", "-t", "-h", "--help"]
 
 
@@ -62,11 +65,11 @@ class Tables(unittest.TestCase):
 
     def test_every_option_of_every_command(self):
         self.assertEqual(complete("-")[1], GLOBALS)
-        for command in commands():
-            offered = complete(command, "-")[1]
+        for words in [(command,) for command in commands()] + SUBCOMMANDS:
+            offered = complete(*words, "-")[1]
             own = [word for word in offered if word not in GLOBALS]
-            told = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", output("help", command).split("\n\nAn ARG")[0]))
-            self.assertEqual(set(own), told - set(GLOBALS), command)
+            told = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", output("help", *words).split("\n\nAn ARG")[0]))
+            self.assertEqual(set(own), told - set(GLOBALS), words)
 
     def test_the_manual_has_all_of_them(self):
         page = (SOURCE / "man/troupe.1").read_text()
@@ -76,6 +79,10 @@ class Tables(unittest.TestCase):
             about = "".join(re.findall(rf"^\.It Cm {command}\b(.*?)(?=^\.It Cm |^\.Ss )", page, re.MULTILINE | re.DOTALL))
             for option in set(complete(command, "-")[1]) - set(GLOBALS):
                 self.assertRegex(about, rf"Fl {re.escape(option[1:])}\b", command)
+        for command, word in SUBCOMMANDS:
+            about = re.search(rf"^\.It Cm {command} {word}\b(.*?)(?=^\.It Cm |^\.Ss )", page, re.MULTILINE | re.DOTALL)[1]
+            for option in set(complete(command, word, "-")[1]) - set(GLOBALS):
+                self.assertRegex(about, rf"Fl {re.escape(option[1:])}\b", command)
         for option in GLOBALS:
             self.assertRegex(page, rf"Fl {re.escape(option[1:])}\b")
 
@@ -84,6 +91,8 @@ class Tables(unittest.TestCase):
         self.assertEqual(complete("ask", "-S", "/"), ("files", []))
         self.assertEqual(complete("spawn", "--name", ""), ("words", []))
         self.assertEqual(complete("-t", ""), ("words", []))
+        self.assertEqual(complete("backup", ""), ("files", []))
+        self.assertEqual(complete("backup", "-"), ("words", GLOBALS))
 
     def test_arguments(self):
         self.assertEqual(complete("ask", "x", "y", "--json", ""), ("files", []))
@@ -99,6 +108,17 @@ class Tables(unittest.TestCase):
         self.assertEqual(complete("ls", "p"), ("words", ["pools"]))
         self.assertEqual(complete("ls", "pools", ""), ("words", []))
         self.assertEqual(complete("events", "log", ""), ("words", ["lifecycle", "refused", "log", "trace", "task"]))
+
+    def test_subcommands(self):
+        words = [word for _, word in SUBCOMMANDS]
+        self.assertEqual(complete("help", "task", ""), ("words", words))
+        self.assertEqual(complete("help", "ask", ""), ("words", []))
+        for before in [], ["-j"], ["-t", "5"]:
+            self.assertEqual(complete("-S", "/nonexistent", "task", *before, ""), ("words", words))
+        self.assertEqual(complete("-S", "/nonexistent", "task", "r"), ("words", ["retry"]))
+        for before in ["--key", "k"], ["--"], ["media"]:
+            self.assertEqual(complete("-S", "/nonexistent", "task", *before, ""), ("words", []))
+        self.assertEqual(complete("task", "ls", ""), ("words", []))
 
     def test_what_cannot_be(self):
         for words in ["nothing", ""], ["ls", "cats", ""], ["ask", "--what", ""], ["spawn", "--heap", "much", ""], ["-t", "x", ""], []:
@@ -148,6 +168,12 @@ class FromTheDaemon(WithActors):
         rows = [{"handle": scripted.HANDLE_TEXT, "published": name} for name in names]
         with scripted.Server(lambda server, method, params, answer: answer(rows)) as server:
             self.assertEqual(complete("-S", server.socket, "find", "")[1], ["good"])
+
+    def test_tasks(self):
+        tasks = [{"id": "01", "component": "a"}, {"id": "02", "component": "a"}]
+        with scripted.Server(lambda server, method, params, answer: answer(tasks if method == "tasks" else [])) as server:
+            for word in "show", "retry", "drop":
+                self.assertEqual(complete("-S", server.socket, "task", word, "")[1], ["01", "02"])
 
     def test_no_daemon_is_no_names(self):
         self.assertEqual(complete("-S", "/nonexistent", "ask", ""), ("words", []))
