@@ -7,6 +7,8 @@
  * The actor ends by itself when main has returned and nothing is pending in it. A send on the program's last line is
  * still served, because the session is stopped orderly and waited for without a bound; what was detached has the grace.
  * A signal goes straight to the drain, a second one hurries that.
+ *
+ * Entities and tasks of its components are kept in memory, and end with it.
  */
 #include "config.h"
 
@@ -26,6 +28,7 @@
 #include "daemon/host.h"
 #include "daemon/io/loop.h"
 #include "daemon/io/signals.h"
+#include "daemon/store/sqlite_store.h"
 #include "proto/name.h"
 
 #define EXIT_FAULT 1
@@ -40,6 +43,7 @@ struct program {
 
         struct tr_asker asker; /* of the actor's end */
         struct tr_host host;
+        struct tr_sqlite_store *store; /* in memory */
         struct tr_signals *signals;
         struct tr_drain *drain;
         struct tr_session *session;
@@ -200,10 +204,25 @@ static int program_create_host(struct program *program) {
         return 0;
 }
 
+static int program_create_store(struct program *program) {
+        char *why = NULL;
+        int r = tr_sqlite_store_new(NULL, &program->store, &why);
+
+        if (r > 0) /* nobody else has it, or wrote it: no memory is to be had for it, or no thread */
+                tr_log(TR_LOG_ERROR, "the store in memory: %s", why ? why : "out of memory");
+        free(why);
+        if (r != 0)
+                return r < 0 ? tr_error_fold(r) : tr_error_origin(-ENOMEM);
+        program->host.system->store = tr_sqlite_store_interface(program->store);
+        return 0;
+}
+
 static int program_create(struct program *program) {
         int r;
 
         r = program_create_host(program);
+        if (r == 0)
+                r = program_create_store(program);
         if (r == 0)
                 r = tr_signals_new(program->host.loop, on_signal, program, &program->signals);
         if (r == 0)
@@ -248,14 +267,16 @@ static int program_start(struct program *program) {
 }
 
 static void program_free(struct program *program) {
+        tr_sqlite_store_close(program->store);
         tr_drain_free(program->drain);
         tr_session_unref(program->session);
         tr_signals_free(program->signals);
         tr_failure_unref(program->failure);
         tr_host_deinit(&program->host);
-        /* a stuck actor may come back to the host, and to the program that it runs */
+        /* a stuck actor may come back to the host, to the store, and to the program that it runs */
         if (program->host.system)
                 return;
+        tr_sqlite_store_free(program->store);
         free(program->file);
         free(program->folder);
         free(program->module);

@@ -17,6 +17,7 @@
 #include "daemon/core/replica.h"
 #include "daemon/script/box.h"
 #include "daemon/script/codec.h"
+#include "daemon/script/durable.h"
 #include "daemon/script/entities.h"
 #include "daemon/script/invoke.h"
 #include "daemon/script/values.h"
@@ -81,12 +82,6 @@ static int no_error(lua_State *L) {
         tr_script_raise(L, TR_CODE_BAD_REQUEST, "error: this is no operation, and has nobody to answer with it");
 }
 
-/* what is not there yet */
-
-static int no_tasks(lua_State *L) {
-        tr_script_raise(L, TR_CODE_STORE, "there are no tasks yet");
-}
-
 /* what all have */
 
 static void push_args(lua_State *L, const struct tr_replica *replica) {
@@ -100,7 +95,11 @@ static void push_args(lua_State *L, const struct tr_replica *replica) {
 
 /* What is called without the context, and has to know of which call it is: the upvalue is the trace. */
 static lua_CFunction in_chain(const char *name) {
-        return strcmp(name, "call") == 0 ? tr_invoke_in_chain : NULL;
+        if (strcmp(name, "call") == 0)
+                return tr_invoke_in_chain;
+        if (strcmp(name, "task") == 0)
+                return tr_durable_task_in_chain;
+        return strcmp(name, "delay") == 0 ? tr_durable_delay_in_chain : NULL;
 }
 
 /* __index of contexts; the upvalue is what all have. */
@@ -144,10 +143,6 @@ void tr_context_open(lua_State *L) {
         lua_setfield(L, common, "entities");
         lua_pushcfunction(L, context_error);
         lua_setfield(L, common, "error");
-        lua_pushcfunction(L, no_tasks);
-        lua_setfield(L, common, "task");
-        lua_pushcfunction(L, no_tasks);
-        lua_setfield(L, common, "delay");
         tr_vm_push(L, TR_PIN_LIBRARY);
         lua_getfield(L, -1, "log");
         lua_setfield(L, common, "log");

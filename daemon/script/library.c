@@ -14,6 +14,7 @@
 #include "daemon/script/combine.h"
 #include "daemon/script/component.h"
 #include "daemon/script/declare.h"
+#include "daemon/script/durable.h"
 #include "daemon/script/ends.h"
 #include "daemon/script/invoke.h"
 #include "daemon/script/load.h"
@@ -35,7 +36,7 @@
 
 /* All that is written in C. */
 static const luaL_Reg *const parts[] = {
-        tr_bytes_functions,  tr_class_functions,         tr_component_functions, tr_declare_functions,
+        tr_bytes_functions,  tr_class_functions,         tr_component_functions, tr_declare_functions, tr_durable_functions,
         tr_ends_functions,   tr_handle_functions,        tr_invoke_functions,    tr_load_functions,    tr_log_functions,
         tr_mark_functions,   tr_names_functions,         tr_pool_functions,      tr_promise_functions, tr_send_functions,
         tr_spawn_functions,  tr_spawn_options_functions, tr_time_functions,      tr_timers_functions,  tr_transfer_functions,

@@ -105,8 +105,16 @@ class Daemon:
         self.wait()
         os.unlink(self.socket)
 
+    def stop(self):
+        """Ends it as a service manager would; after this nobody listens."""
+        self.wait_until_up()
+        self.process.send_signal(signal.SIGTERM)
+        if (ended_with := self.wait()) != 0:
+            raise AssertionError(f"the daemon exited with {ended_with}:\n{self.log()}")
+        os.unlink(self.socket)
+
     def start_again(self):
-        """Another one in the place of one that was killed."""
+        """Another one in the place of one that was killed, or stopped."""
         self._start()
 
     def close(self, exit_code=0):

@@ -117,13 +117,13 @@ START_TEST(what_needs_the_store_is_refused) {
                 "local function none() return 'it ran' end\n"
                 "return { operations = { change = none, make = none,\n"
                 "  touch = function(input, context) return context.entities:get('a') end,\n"
-                "  wait = function(input, context) context.task('c', 'touch') end } }");
+                "  wait = function(input, context) return context.task('c', 'touch') end } }");
         expect("return { outcome('c', 'change'), outcome('c', 'make') }",
                "[\"store/no: there is no store: this program has none\","
                "\"store/no: there is no store: this program has none\"]");
         expect("return { outcome('c', 'touch'), outcome('c', 'wait') }",
                "[\"fault(error)/yes: there is no store: this program has none\","
-               "\"fault(error)/yes: there are no tasks yet\"]");
+               "\"fault(error)/yes: there is no store: this program has none\"]");
 }
 END_TEST
 
