@@ -118,6 +118,15 @@ static const char *copy_text(char room[static TR_STORE_TEXT_MAX + 1], const char
         return room;
 }
 
+/* Whoever has the name by now has it to run: the component that it was accepted for may have ended, and been declared again, meanwhile. */
+static void note_due(struct tr_component *component, int64_t due_ms) {
+        const char *name = component->target.label;
+        struct tr_component *present = tr_component_find(component->target.system, name, strlen(name));
+        if (present)
+                tr_component_tasks_due(present, due_ms);
+        tr_component_unref(present);
+}
+
 static void on_accepted(struct tr_store_job *job) {
         struct accepting *accepting = tr_container_of(job, struct accepting, job);
         struct tr_component *component = accepting->component;
@@ -135,7 +144,7 @@ static void on_accepted(struct tr_store_job *job) {
                                                 });
                 tr_message_resolve(accepting->message, job->value, job->value_bytes, false);
                 if (!job->found)
-                        tr_component_tasks_due(component, job->task.due_ms);
+                        note_due(component, job->task.due_ms);
         }
         tr_message_unref(accepting->message);
         tr_component_unref(component);

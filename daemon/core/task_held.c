@@ -116,6 +116,10 @@ static void on_saved(struct tr_store_job *job) {
         }
         if (done && held->event != TR_TASK_EVENTS_COUNT)
                 held_tell(held, held->event, held->end.task.runs, held->failure);
+        if (done && held->event == TR_TASK_PARKED && held->failure)
+                tr_log(TR_LOG_WARNING, "component %s: the task %s of %s is parked after %" PRIu32 " runs: %s: %s",
+                       component->target.label, held->id, held->operation, held->end.task.runs, tr_code_text(held->failure->code),
+                       held->failure->message);
         if (done && held->event == TR_TASK_EXPIRED)
                 tr_log(TR_LOG_WARNING, "component %s: the task %s of %s was not run in time, and is dropped", component->target.label,
                        held->id, held->operation);
@@ -243,8 +247,6 @@ static void failed(struct tr_invocation *invocation, struct tr_failure *failure,
         if (parks) {
                 ending.kind = TR_STORE_TASK_PARK;
                 ending.event = TR_TASK_PARKED;
-                tr_log(TR_LOG_WARNING, "component %s: the task %s of %s is parked after %" PRIu32 " runs: %s: %s",
-                       held->component->target.label, held->id, held->operation, ending.runs, tr_code_text(failure->code), failure->message);
         } else {
                 ending.due_ms = tr_clock_wall_ms() + pause_ms(ending.runs);
         }

@@ -439,6 +439,17 @@ START_TEST(a_task_runs_and_is_gone) {
         ck_assert_uint_eq(context.attempt, 1);
         ck_assert_ptr_nonnull(context.task);
         ck_assert_str_eq(context.task, row("id"));
+        struct tr_writer written = TR_WRITER_INIT;
+        tr_call_context_write(&context, &written);
+        ck_assert_uint_le(written.len, tr_delivery_context_bytes_max(server->posted[0]));
+        struct tr_reader reader = tr_reader(written.data, written.len);
+        char *shown = notation_read(&reader), *wanted;
+        ck_assert_int_gt(asprintf(&wanted, "'task':'%s','attempt':1,", context.task), 0);
+        ck_assert_msg(strstr(shown, wanted), "%s", shown);
+        ck_assert_ptr_eq(reader.at, written.data + written.len);
+        free(shown);
+        free(wanted);
+        tr_writer_deinit(&written);
         answer(server, 0, "nil");
         ck_assert_str_eq(row("id"), "");
         ck_assert_str_eq(take_told(), "accepted go 0; started go 1; finished go 1");
@@ -729,6 +740,22 @@ START_TEST(a_component_that_is_killed_gives_them_back_too) {
                 answer(left, i, "nil");
         ck_assert_str_eq(row("id"), "");
         server_drop(left);
+}
+END_TEST
+
+START_TEST(one_that_is_accepted_while_its_component_ends_is_the_next_one_s) {
+        struct tr_component *before = component;
+        stop();
+        declare(manifest_text);
+        struct tr_component *after = component;
+        component = before;
+        task(1, "go"); /* by somebody who had found it */
+        component = after;
+        struct server *left = serve("left", 1);
+        ck_assert_str_eq(got(left, 0), "t1");
+        answer(left, 0, "nil");
+        server_drop(left);
+        tr_component_unref(before);
 }
 END_TEST
 
@@ -1246,7 +1273,7 @@ suite_main_with("task", setup, teardown, a_task_is_accepted_when_it_is_on_disk, 
                 many_tasks_are_loaded_a_part_at_a_time, a_replica_that_dies_under_a_task_leaves_it_to_another,
                 one_that_had_not_begun_is_not_counted, one_attempt_is_not_delivered_again,
                 a_replica_that_takes_no_more_leaves_it_in_the_store, a_component_that_stops_gives_its_tasks_back,
-                a_component_that_is_killed_gives_them_back_too, a_task_waits_for_its_component,
+                a_component_that_is_killed_gives_them_back_too, one_that_is_accepted_while_its_component_ends_is_the_next_one_s, a_task_waits_for_its_component,
                 what_ran_when_the_daemon_was_killed_runs_again,
                 a_delayed_task_waits_for_its_time,
                 a_delay_beyond_all_time_is_one,
