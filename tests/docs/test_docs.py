@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every block of the documentation does what the page shows: files are written, commands run, outputs compared.
 
-Each page has a folder of its own with the examples in it, and a daemon with that folder on its path.
+Each page has a folder of its own with the examples in it, and a daemon with that folder on its path and its components.d for manifests.
 """
 
 import contextlib
@@ -79,7 +79,9 @@ class Pages(unittest.TestCase):
             with contextlib.ExitStack() as stack:
                 socket = ""
                 if any(block.action == "run" for block in found):
-                    socket = stack.enter_context(harness.Daemon(path=[folder])).socket
+                    (folder / "components.d").mkdir()
+                    config = {"components": [str(folder / "components.d")]}
+                    socket = stack.enter_context(harness.Daemon(path=[folder], config=config)).socket
                 page = Page(self, folder, socket)
                 for block in found:
                     with self.subTest(line=block.line):

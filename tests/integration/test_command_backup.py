@@ -53,5 +53,47 @@ class Scripted(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (1, "troupe: backup: b.db: No such file or directory"))
 
 
+NOTES = '''
+    return { operations = {
+        write = function(input, changes) changes.text = input end,
+        read = function(input, note) return note and note.text end,
+    } }
+'''
+MANIFEST = {"name": "notes", "module": "notes", "operations": {"write": {"type": "assignment"}, "read": {"type": "observation"}}}
+
+
+class WithADaemon(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def start(self, **config):
+        daemon = harness.Daemon(files={"notes.lua": NOTES}, config={"components": [MANIFEST], **config})
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def test_a_copy_is_a_store(self):
+        daemon = self.start()
+        for text in "old", "new":
+            self.assertEqual(run(daemon.socket, "call", "--id", "milk", "notes", "write", text), (0, "null\n", ""))
+            self.assertEqual(run(daemon.socket, "backup", "copy.db", cwd=self.folder), (0, "", ""))
+        self.assertEqual(run(daemon.socket, "call", "--id", "milk", "notes", "write", "newest"), (0, "null\n", ""))
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["copy.db"])
+        self.assertEqual((self.folder / "copy.db").stat().st_mode & 0o777, 0o600)
+        again = self.start(store={"path": str(self.folder / "copy.db")})
+        self.assertEqual(run(again.socket, "call", "--id", "milk", "notes", "read"), (0, '"new"\n', ""))
+
+    def test_what_cannot_be_written(self):
+        daemon = self.start()
+        (self.folder / "a folder").mkdir()
+        for file, code, message in (("none/copy.db", 7, "backup: store: "), ("a folder", 2, "backup: bad-request: "),
+                                    (str(daemon.directory / "troupe.db"), 2, "is the store itself")):
+            status, out, err = run(daemon.socket, "backup", file, cwd=self.folder)
+            self.assertEqual((status, out), (code, ""), err)
+            self.assertIn(message, err)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["a folder"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,12 +11,12 @@ SUFFIXES = (".c", ".h", ".py", ".lua", ".go", ".js", ".php", ".pl", ".rb", ".vim
 
 
 class Makefile(unittest.TestCase):
-    def test_every_source_is_named(self):
+    def test_every_source_and_page_is_named(self):
         makefile = (SOURCE / "Makefile.am").read_text()
         named = set(re.findall(r"[\w./-]+\.\w+\b", makefile))
         folders = ("proto", "client", "daemon", "bench", "tests", "examples")
         present = {path.relative_to(SOURCE).as_posix() for folder in folders for path in (SOURCE / folder).rglob("*")
-                   if path.suffix in SUFFIXES}
+                   if path.suffix in SUFFIXES} | {path.relative_to(SOURCE).as_posix() for path in (SOURCE / "docs").glob("*.md")}
         self.assertEqual(sorted(present - named), [], "not in Makefile.am, so not in the tarball")
 
     def test_every_source_says_its_licence(self):
