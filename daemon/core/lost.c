@@ -44,17 +44,19 @@ static struct tr_message *make_message(const char *operation, const char *instan
         return message;
 }
 
-static void tell(struct tr_component *component, const char *operation, const char *instance, const char *reason) {
+/* False: it could not be accepted. */
+static bool tell(struct tr_component *component, const char *operation, const char *instance, const char *reason) {
         const struct tr_task_options options = { .uid = component->target.system->own_uid, .gid = getegid(), .pid = getpid() };
         struct tr_message *message = make_message(operation, instance, reason);
         struct tr_failure *failure = message ? tr_task_accept(component, &options, message)
                                              : tr_failure_new(TR_CODE_NO_MEMORY, "out of memory for a task");
         if (!failure)
-                return;
+                return true;
         tr_log(TR_LOG_ERROR, "component %s: that the name %s was lost (%s) cannot be told to %s: %s: %s", component->target.label, instance,
                reason, operation, tr_code_text(failure->code), failure->message);
         tr_failure_unref(failure);
         tr_message_unref(message);
+        return false;
 }
 
 /* What the store knows of names */
@@ -164,10 +166,9 @@ void tr_lost_die(struct tr_replica *replica, const struct tr_failure *failure) {
         if (!give_up(replica, &held, &noted))
                 return;
         char *operation = held ? operation_of(component) : NULL;
-        if (operation)
-                tell(component, operation, replica->instance, reason_of(replica, failure));
+        bool told = !operation || tell(component, operation, replica->instance, reason_of(replica, failure));
         free(operation);
-        if (noted) /* behind the task: one of both is on disk, whatever happens */
+        if (noted && told) /* behind the task: one of both is on disk, whatever happens; else the next daemon tells it */
                 submit(component, TR_STORE_NAME_RELEASE, replica->instance, on_done);
 }
 
@@ -179,13 +180,14 @@ static void on_left(struct tr_store_job *job) {
         struct tr_reader reader = tr_reader(job->value, job->value_bytes);
         struct tr_token array, token;
         uint32_t count = !job->failure && operation && tr_read(&reader, &array) == 0 && array.type == TR_ARRAY ? array.count : 0;
+        bool told = true;
         for (uint32_t i = 0; i < count && tr_read(&reader, &token) == 0; i++) {
                 char instance[TR_NAME_MAX + 1] = "";
                 if (token.len <= TR_NAME_MAX)
                         memcpy(instance, token.data, token.len);
-                tell(component, operation, instance, "the daemon ended");
+                told &= tell(component, operation, instance, "the daemon ended");
         }
-        if (count > 0)
+        if (count > 0 && told)
                 submit(component, TR_STORE_NAMES_FORGET, NULL, on_done);
         free(operation);
         on_done(job);

@@ -141,11 +141,13 @@ static void tell_expired(struct tr_component *component, const struct tr_store_t
 /* The message that it is from now on, with its invocation. NULL, or why there is none. */
 static struct tr_failure *make_message(struct tr_component *component, struct tr_manifest *manifest, const struct tr_operation *operation,
                                        const struct tr_store_task *task, struct tr_task_held *held, struct tr_message **ret_message) {
+        size_t trace_len = task->trace ? strlen(task->trace) : 0;
+        bool has_trace = task->trace && tr_traceparent_is_valid(task->trace, trace_len); /* people may write to the file */
         const struct tr_call_options options = {
                 .id = task->entity,
                 .id_len = task->entity ? strlen(task->entity) : 0,
-                .trace = task->trace,
-                .trace_len = task->trace ? strlen(task->trace) : 0,
+                .trace = has_trace ? task->trace : NULL,
+                .trace_len = trace_len,
                 .uid = task->uid,
                 .gid = task->gid,
                 .pid = task->pid,

@@ -1075,6 +1075,21 @@ START_TEST(a_task_is_deeper_in_its_chain_than_who_asked_for_it) {
 }
 END_TEST
 
+START_TEST(what_people_have_written_into_the_file_is_run_or_parked) {
+        for (uint64_t i = 1; i <= 3; i++)
+                task_with(i, "go", (struct tr_task_options){ .delay_ms = 1000, .id = "e" });
+        store_sql("UPDATE tasks SET trace = 'short', depth = 77 WHERE input = '1'");
+        store_sql("UPDATE tasks SET entity = char(10) WHERE input = '2'");
+        store_sql("UPDATE tasks SET operation = '' WHERE input = '3'");
+        struct server *left = serve("left", 3);
+        pass(1000);
+        ck_assert_str_eq(got(left, 0), "t1");
+        answer(left, 0, "nil");
+        ck_assert_str_eq(row("state, runs"), "parked 0 parked 0");
+        server_drop(left);
+}
+END_TEST
+
 /* A store that fails */
 
 START_TEST(what_cannot_be_written_is_written_later) {
@@ -1289,6 +1304,7 @@ suite_main_with("task", setup, teardown, a_task_is_accepted_when_it_is_on_disk, 
                 one_whose_operation_is_gone_is_parked,
                 one_whose_contract_has_changed_is_parked,
                 a_task_is_deeper_in_its_chain_than_who_asked_for_it,
+                what_people_have_written_into_the_file_is_run_or_parked,
                 what_cannot_be_written_is_written_later,
                 what_cannot_be_loaded_is_loaded_later,
                 what_passes_does_not_count,
