@@ -309,13 +309,6 @@ class Calling(Components):
                     troupe.await(troupe.all(all))
                     print(outcome("c", "most"))""", f"{most}\n")
 
-    def test_what_needs_the_store_says_so(self):
-        self.expect("return { operations = { change = print, make = print } }",
-                    "declare { operations = { change = { type = 'transition' }, make = { type = 'assignment' } } }\n"
-                    "for _, name in ipairs { 'change', 'make' } do\n"
-                    "  local _, e = pcall(troupe.await, troupe.call('c', name)) print(e.code, e.ran) end",
-                    "store\tno\nstore\tno\n")
-
 
 class Ending(Components):
     def test_a_death_is_not_the_answer(self):
