@@ -22,6 +22,7 @@
 
 #define POSTED_MAX 64
 #define MANY 30000
+#define ALL_THAT_WAIT 65000
 
 struct server {
         struct tr_target target;
@@ -906,17 +907,17 @@ START_TEST(what_cannot_be_written_has_run) {
 END_TEST
 
 START_TEST(a_store_that_takes_no_more_refuses_all_that_wait) {
-        for (uint64_t i = 0; i < MANY; i++)
+        for (uint64_t i = 0; i < ALL_THAT_WAIT; i++)
                 call(i, i % 2 ? "look" : "change", "a");
         store.closed = true;
         left = serve("left", 1); /* one behind the other, and not one inside the other */
-        ck_assert_uint_eq(asker.count, MANY);
-        for (size_t i = 0; i < MANY; i++)
+        ck_assert_uint_eq(asker.count, ALL_THAT_WAIT);
+        for (size_t i = 0; i < ALL_THAT_WAIT; i++)
                 ck_assert_int_eq(asker.outcomes[i].code, TR_CODE_SHUTTING_DOWN);
         ck_assert_uint_eq(in_hand(left), 0);
-        call(MANY, "make", NULL);
+        call(ALL_THAT_WAIT, "make", NULL);
         answer(left, 0, "[7,nil]");
-        is_failure(MANY, MANY, TR_CODE_SHUTTING_DOWN, TR_RAN_YES);
+        is_failure(ALL_THAT_WAIT, ALL_THAT_WAIT, TR_CODE_SHUTTING_DOWN, TR_RAN_YES);
 }
 END_TEST
 
