@@ -114,6 +114,10 @@ static void on_span(void *userdata, const struct tr_span_news *news) {
         tr_trace_file_notice(host->trace_file);
 }
 
+static void on_task(void *userdata, const struct tr_task_news *news) {
+        tr_watch_task(((struct tr_host *)userdata)->feed, news);
+}
+
 static void on_crew(void *userdata, struct tr_component *component) {
         struct tr_host *host = userdata;
 
@@ -165,7 +169,7 @@ static struct tr_system_limits system_limits(const struct tr_settings_limits *li
 int tr_host_init(struct tr_host *host, const struct tr_host_options *options) {
         const struct tr_system_limits limits = system_limits(&options->settings->limits, options->grace_ns);
         const struct tr_system_hooks hooks = {
-                .wake = on_wake, .event = on_event, .refused = on_refused, .span = on_span, .crew = on_crew, .userdata = host
+                .wake = on_wake, .event = on_event, .refused = on_refused, .span = on_span, .crew = on_crew, .task = on_task, .userdata = host
         };
         int r;
 

@@ -125,17 +125,22 @@ static void resolve_plain(struct tr_message *message, const struct tr_store_job 
         tr_writer_deinit(&plain);
 }
 
-static void on_asked(struct tr_store_job *job) {
+void tr_store_resolve(struct tr_message *message, const struct tr_store_job *job) {
         static const uint8_t nil[] = { 0xc0 };
+        if (!job->value)
+                tr_message_resolve(message, nil, sizeof(nil), false);
+        else if (message->form == TR_FORM_PLAIN)
+                resolve_plain(message, job);
+        else
+                tr_message_resolve(message, job->value, job->value_bytes, false);
+}
+
+static void on_asked(struct tr_store_job *job) {
         struct ask *ask = tr_container_of(job, struct ask, job);
         if (job->failure)
                 tr_message_reject(ask->message, job->failure, ran_of(job->failure));
-        else if (!job->value)
-                tr_message_resolve(ask->message, nil, sizeof(nil), false);
-        else if (ask->message->form == TR_FORM_PLAIN)
-                resolve_plain(ask->message, job);
         else
-                tr_message_resolve(ask->message, job->value, job->value_bytes, false);
+                tr_store_resolve(ask->message, job);
         tr_message_unref(ask->message);
         tr_manifest_unref(ask->manifest);
         tr_store_job_deinit(job);

@@ -187,6 +187,9 @@ bool tr_store_text_is_valid(const char *text, size_t len);
 struct tr_failure *tr_store_ask(struct tr_system *system, const struct tr_store_job *job, struct tr_manifest *manifest,
                                 struct tr_message *take_message);
 
+/* Settles a message with what a job that was done has answered, in the form that it wants: its value, or nil. */
+void tr_store_resolve(struct tr_message *message, const struct tr_store_job *job);
+
 /* `store`: why there is none. A new reference. */
 struct tr_failure *tr_store_none(const struct tr_system *system);
 

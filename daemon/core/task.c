@@ -237,7 +237,7 @@ static void on_asked(struct tr_store_job *job) {
         if (job->failure) {
                 tr_message_reject(asking->message, job->failure, TR_RAN_NO);
         } else if (job->kind == TR_STORE_TASK_LIST) {
-                tr_message_resolve(asking->message, job->value, job->value_bytes, false);
+                tr_store_resolve(asking->message, job);
         } else {
                 follow(asking);
                 tr_message_resolve(asking->message, nil, sizeof(nil), false);

@@ -25,7 +25,7 @@ enum tr_topic {
         TR_TOPIC_LIFECYCLE,
         TR_TOPIC_TRACE,
         TR_TOPIC_LOG,
-        TR_TOPIC_TASK, /* nothing yet */
+        TR_TOPIC_TASK,
         TR_TOPIC_REFUSED,
         TR_TOPICS_COUNT,
 };

@@ -19,6 +19,7 @@ static const struct tr_method methods[] = {
         { "hello", TR_ROLE_NONE, 0, 1, false, "{client?, protocol?, errors?, values?, timeout?}?", tr_method_hello },
         { "done", TR_ROLE_CALL, 1, 2, false, "target, {timeout?, reply?}?", tr_method_done },
         { "listen", TR_ROLE_CALL, 0, 1, false, "{method?, params?}?", tr_method_listen },
+        { "task", TR_ROLE_CALL, 3, 4, false, "component, operation, input, {delay?, at?, expires?, key?, id?, trace?}?", tr_method_task },
         { "instances", TR_ROLE_CALL, 1, 1, false, "component", tr_method_instances },
         { "serve", TR_ROLE_SERVE, 1, 2, false, "component, {instance?, operations?, concurrency?, method?, params?}?",
           tr_method_serve },
@@ -42,6 +43,9 @@ static const struct tr_method methods[] = {
         { "component", TR_ROLE_SPAWN, 1, 1, false, "manifest", tr_method_component },
         { "reload", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_reload },
         { "metrics", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_metrics },
+        { "tasks", TR_ROLE_OPERATE, 0, 1, false, "{component?, state?}?", tr_method_tasks },
+        { "task-retry", TR_ROLE_OPERATE, 1, 1, false, "id", tr_method_task_retry },
+        { "task-drop", TR_ROLE_OPERATE, 1, 1, false, "id", tr_method_task_drop },
         { "backup", TR_ROLE_OPERATE, 1, 1, false, "path", tr_method_backup },
         { "shutdown", TR_ROLE_OPERATE, 0, 0, false, "", tr_method_shutdown },
 };

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "daemon/core/failure.h"
 #include "daemon/core/target.h"
 
 static void add_key(struct tr_event_writer *event, const char *key) {
@@ -67,6 +68,21 @@ void tr_event_add_map(struct tr_event_writer *event, const char *key, struct tr_
         if (tr_writer_error(&take_map->pairs))
                 event->pairs.error = tr_writer_error(&take_map->pairs);
         tr_writer_deinit(&take_map->pairs);
+}
+
+void tr_event_add_failure(struct tr_event_writer *event, const char *key, const struct tr_failure *failure) {
+        static const char *const members[] = { "kind", "handler", "traceback" };
+        struct tr_event_writer error = { 0 };
+
+        tr_event_add_text(&error, "code", tr_code_text(failure->code));
+        tr_event_add_text(&error, "message", failure->message);
+        for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+                const char *text;
+                size_t len;
+                if (tr_failure_find_text(failure, members[i], &text, &len))
+                        tr_event_add_bytes(&error, members[i], text, len);
+        }
+        tr_event_add_map(event, key, &error);
 }
 
 void tr_event_add_target(struct tr_event_writer *event, const struct tr_target *target) {

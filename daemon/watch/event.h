@@ -8,6 +8,7 @@
 
 #include "daemon/io/feed.h"
 
+struct tr_failure;
 struct tr_target;
 
 /*
@@ -30,6 +31,8 @@ void tr_event_add_cut(struct tr_event_writer *event, const char *key, const char
 void tr_event_add_number(struct tr_event_writer *event, const char *key, uint64_t number);
 /* A map, whose pairs are freed. */
 void tr_event_add_map(struct tr_event_writer *event, const char *key, struct tr_event_writer *take_map);
+/* A failure as a map, in whatever form a connection takes its own errors. What an actor raised is left out: it may hold handles. */
+void tr_event_add_failure(struct tr_event_writer *event, const char *key, const struct tr_failure *failure);
 /* `handle`, `name` and `actor`; and it concerns who started it. */
 void tr_event_add_target(struct tr_event_writer *event, const struct tr_target *target);
 /* `by`, without a pid where that is 0. */

@@ -46,22 +46,6 @@ static void add_by(struct tr_event_writer *event, const struct tr_news *news) {
         }
 }
 
-/* As a map, in whatever form a connection takes its own errors. What the actor raised is left out: it may hold handles. */
-static void add_error(struct tr_event_writer *event, const struct tr_failure *failure) {
-        static const char *const keys[] = { "kind", "handler", "traceback" };
-        struct tr_event_writer error = { 0 };
-
-        tr_event_add_text(&error, "code", tr_code_text(failure->code));
-        tr_event_add_text(&error, "message", failure->message);
-        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-                const char *text;
-                size_t len;
-                if (tr_failure_find_text(failure, keys[i], &text, &len))
-                        tr_event_add_bytes(&error, keys[i], text, len);
-        }
-        tr_event_add_map(event, "error", &error);
-}
-
 void tr_watch_news(struct tr_feed *feed, const struct tr_news *news) {
         if (!tr_feed_is_wanted(feed, TR_TOPIC_LIFECYCLE))
                 return;
@@ -71,7 +55,7 @@ void tr_watch_news(struct tr_feed *feed, const struct tr_news *news) {
         tr_event_add_text(&event, "slot", news->slot);
         add_by(&event, news);
         if (news->failure)
-                add_error(&event, news->failure);
+                tr_event_add_failure(&event, "error", news->failure);
         if (news->event == TR_EVENT_SLOW) {
                 tr_event_add_text(&event, "handler", news->handler);
                 tr_event_add_number(&event, "running", news->running_ns / TR_NS_PER_MS);

@@ -7,6 +7,7 @@ static void (*const parts[])(const struct tr_watched *watched, struct tr_exposit
         tr_metrics_daemon,
         tr_metrics_pools,
         tr_metrics_components,
+        tr_metrics_tasks,
         tr_metrics_traces,
 };
 

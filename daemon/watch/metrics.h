@@ -31,6 +31,7 @@ void tr_metrics_write(const struct tr_watched *watched, struct tr_writer *text);
 void tr_metrics_daemon(const struct tr_watched *watched, struct tr_exposition *to);
 void tr_metrics_components(const struct tr_watched *watched, struct tr_exposition *to);
 void tr_metrics_pools(const struct tr_watched *watched, struct tr_exposition *to);
+void tr_metrics_tasks(const struct tr_watched *watched, struct tr_exposition *to);
 void tr_metrics_traces(const struct tr_watched *watched, struct tr_exposition *to);
 
 #endif
