@@ -148,5 +148,100 @@ class Kept(Scripted):
         self.assertEqual(run("/nonexistent", "help", "task", "ls"), run("/nonexistent", "task", "ls", "--help"))
 
 
+LETTERS = """
+    return { operations = {
+        send = function(input, context)
+            if not input.to:find("@") then error("no such address: " .. input.to) end
+            require "troupe".await(context.entities:put(input.to, { text = input.text }))
+        end,
+        read = function(input, letter) return letter and letter.text end,
+    } }
+"""
+MANIFEST = {
+    "name": "letters", "module": "letters", "attempts": 1,
+    "operations": {
+        "send": {"type": "effect", "input": {"type": "object", "required": ["to"], "properties": {"to": {"type": "string"}}}},
+        "read": {"type": "observation"},
+    },
+}
+
+
+class WithADaemon(unittest.TestCase):
+    def setUp(self):
+        self.daemon = harness.Daemon(files={"letters.lua": LETTERS}, config={"components": [MANIFEST]})
+        self.addCleanup(self.daemon.close)
+
+    def troupe(self, *words):
+        """What it prints."""
+        code, out, err = run(self.daemon.socket, *words)
+        self.assertEqual((code, err), (0, ""), words)
+        return out
+
+    def leave(self, *words):
+        out = self.troupe("task", *words)
+        self.assertRegex(out, r"\A[0-9a-f]{32}\n\Z")
+        return out.strip()
+
+    def tasks(self, *words):
+        return json.loads(self.troupe("-j", "task", "ls", *words))
+
+    def until(self, *words):
+        """Waits until `ls` with these words has no task, or (a state) has one."""
+        while bool(self.tasks(*words)) != bool(words):
+            pass
+
+    def test_one_is_run(self):
+        self.leave("letters", "send", "to=ann@example.org", "text=hello")
+        self.until()
+        self.assertEqual(self.troupe("call", "--id", "ann@example.org", "letters", "read"), '"hello"\n')
+
+    def test_one_that_waits(self):
+        id = self.leave("--delay", "1h", "--key", "k", "--trace", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "letters", "send",
+                        "to=bob@example.org", "text=later")
+        self.assertEqual(self.leave("--key", "k", "--at", "2030-01-01T00:00:00Z", "letters", "send", "to=x"), id)
+        other = self.leave("--at", "2199-01-01T00:00:00Z", "--expires", "1h", "letters", "send", "to=eve@example.org")
+        one, two = self.tasks()
+        self.assertEqual((one["id"], one["state"], one["runs"], one["key"], one["input"], one["component"], one["operation"]),
+                         (id, "waiting", 0, "k", {"to": "bob@example.org", "text": "later"}, "letters", "send"))
+        self.assertIn("4bf92f3577b34da6a3ce929d0e0e4736", one["trace"])
+        self.assertEqual((two["id"], two["due"], two["expires"]), (other, 7226582400000, 7226586000000))
+        self.assertIn("2199-01-01 00:00:00", self.troupe("task", "ls"))
+        self.assertIn("\nexpires    2199-01-01 01:00:00\n", self.troupe("task", "show", other))
+        self.assertEqual(self.troupe("task", "drop", other), "")
+        self.assertEqual([task["id"] for task in self.tasks()], [id])
+        self.assertEqual(self.troupe("task", "retry", id), "")
+        self.until()
+        self.assertEqual(self.troupe("call", "--id", "bob@example.org", "letters", "read"), '"later"\n')
+        for words in ("show", id), ("retry", id), ("drop", other):
+            self.assertEqual(run(self.daemon.socket, "task", *words)[0], 4)
+
+    def test_one_that_is_parked(self):
+        id = self.leave("letters", "send", "to=nobody")
+        self.until("--state", "parked")
+        self.assertEqual(self.tasks("--state", "waiting"), [])
+        self.assertEqual([task["id"] for task in self.tasks("--component", "letters")], [id])
+        self.assertEqual(self.tasks("--component", "nobody.else"), [])
+        listed = self.troupe("task", "ls", "--state", "parked").splitlines()[1]
+        self.assertRegex(listed, rf"^{id}  letters    send       parked     1  .*  -    fault: .*no such address: nobody$")
+        shown = self.troupe("task", "show", id)
+        self.assertRegex(shown, "\ncause      fault: .*no such address: nobody\n           stack traceback:\n")
+        self.assertIn(f"uid\":{os.getuid()}", shown)
+        self.troupe("task", "retry", id)
+        self.until("--state", "parked")
+        self.troupe("task", "drop", id)
+        self.until()
+
+    def test_what_is_refused(self):
+        for words, code, message in (
+                (["--delay", "5", "--at", "2030-01-01T00:00:00Z", "letters", "send", "to=x"], 2, "bad-request"),
+                (["--expires", "5", "letters", "send", "to=x"], 2, "bad-request"), (["letters", "send"], 1, "contract"),
+                (["letters", "none"], 4, "not-found"), (["nobody", "none"], 4, "not-found"), (["ls", "--state", "lost"], 2, "bad-request"),
+                (["--trace", "x", "letters", "send", "to=x"], 2, "bad-request")):
+            status, out, err = run(self.daemon.socket, "task", *words)
+            self.assertEqual((status, out), (code, ""), (words, err))
+            self.assertIn(f": {message}: ", err)
+        self.assertEqual(self.tasks(), [])
+
+
 if __name__ == "__main__":
     unittest.main()
