@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon is killed, and its files are cut: what was acknowledged is there, and nothing is that was refused.
+"""The daemon is killed, and its files are cut: what was acknowledged is there, and nothing is that was never accepted.
 
 KILLS in the environment says how often it is killed under load; each kill comes when some answers have gone by.
 """
@@ -15,6 +15,7 @@ import harness
 import ledger
 
 KILLS = int(os.environ.get("KILLS", "5"))
+BACKUPS = 3
 CUTS = 6
 
 
@@ -36,8 +37,87 @@ class Kills(unittest.TestCase):
                 load.drain(client, ended=True)
             self.daemon.start_again()
         with harness.Client(self.daemon.socket) as client:
+            ledger.wait_until_no_task_is_left(client)
             load.check(self, client)
-        self.assertTrue(load.acknowledged)
+        for kind in "add", "task":
+            self.assertTrue(load.acknowledged[kind])
+
+    def test_a_kill_while_tasks_are_picked_up_again(self):
+        """Each daemon has only begun with what the ones before have left."""
+        load = ledger.Load()
+        with harness.Client(self.daemon.socket) as client:
+            load.open(client)
+            load.begin()
+            for _ in range(300):
+                load.step(client)
+            self.daemon.kill()
+            load.drain(client, ended=True)
+        for number in range(KILLS):
+            self.daemon.start_again()
+            with harness.Client(self.daemon.socket) as client:
+                for _ in range(number):
+                    client.request("tasks")
+                self.daemon.kill()
+        self.daemon.start_again()
+        with harness.Client(self.daemon.socket) as client:
+            ledger.wait_until_no_task_is_left(client)
+            load.check(self, client)
+
+
+# Its first runs, as many as it is told, wait for what does not come.
+HOLDER = """
+local troupe = require "troupe"
+local operations = {}
+function operations.hold(input, changes, context)
+  if context.attempt <= input.held then troupe.await(troupe.sleep(3600000)) end
+  changes.attempt = context.attempt
+end
+function operations.read(input, entity, context) return entity end
+return { operations = operations }
+"""
+
+
+class Running(unittest.TestCase):
+    def setUp(self):
+        manifest = {"name": "holder", "module": "holder", "attempts": 3,
+                    "operations": {"hold": {"type": "assignment"}, "read": {"type": "observation"}}}
+        self.daemon = harness.Daemon(files={"holder.lua": HOLDER}, config={"components": [manifest], "shutdown": {"grace": "100ms"}})
+        self.addCleanup(self.daemon.close)
+
+    def kill_while_it_runs(self, runs):
+        """Waits until the run has begun, on disk, and ends it with the daemon."""
+        with harness.Client(self.daemon.socket) as client:
+            while [task["runs"] for task in client.request("tasks", {"state": "running"})] != [runs]:
+                pass
+        self.daemon.kill()
+        self.daemon.start_again()
+
+    def test_what_was_running_runs_again(self):
+        with harness.Client(self.daemon.socket) as client:
+            client.request("task", "holder", "hold", {"held": 2}, {"id": "one"})
+        self.kill_while_it_runs(1)
+        self.kill_while_it_runs(2)
+        with harness.Client(self.daemon.socket) as client:
+            ledger.wait_until_no_task_is_left(client, "holder")
+            document = client.request("call", "holder", "read", None, {"id": "one"})
+            self.assertEqual(document["attempt"], 3)
+
+    def test_what_always_ends_the_daemon_is_parked(self):
+        with harness.Client(self.daemon.socket) as client:
+            task = client.request("task", "holder", "hold", {"held": 3}, {"id": "one"})
+        for run in 1, 2, 3:
+            self.kill_while_it_runs(run)
+        with harness.Client(self.daemon.socket) as client:
+            while not (listed := client.request("tasks", {"state": "parked"})):
+                pass
+            [parked] = listed
+            self.assertEqual((parked["id"], parked["runs"], parked["input"]), (task, 3, {"held": 3}))
+            self.assertTrue(parked["cause"])
+            # a person has seen to it
+            client.request("task-retry", task)
+            self.kill_while_it_runs(1)
+        with harness.Client(self.daemon.socket) as client:
+            client.request("task-drop", task)
 
 
 class Torn(unittest.TestCase):
@@ -100,6 +180,58 @@ class Torn(unittest.TestCase):
         damaged = bytearray(self.log)
         damaged[at] ^= 0x55
         self.assertLess(self.found_with(bytes(damaged)), self.CHANGES)
+
+
+class Backups(unittest.TestCase):
+    def test_one_that_is_taken_under_load_is_whole(self):
+        load = ledger.Load()
+        with ledger.daemon() as daemon, harness.Client(daemon.socket) as client, harness.Client(daemon.socket) as operator, \
+                tempfile.TemporaryDirectory() as folder:
+            load.open(client)
+            load.begin()
+            for number in range(BACKUPS):
+                for _ in range(200):
+                    load.step(client)
+                before = {kind: set(tokens) for kind, tokens in load.acknowledged.items()}
+                path = f"{folder}/backup-{number}"
+                request = operator.start("backup", path)
+                operator.socket.setblocking(False)
+                while request not in operator.answers:
+                    load.step(client)
+                    self.look_for_answer(operator)
+                operator.socket.settimeout(harness.TIMEOUT_SECONDS)
+                self.assertIsNone(operator.finish(request))
+                self.check_backup(load, before, path)
+            load.drain(client)
+            self.assertEqual(sorted(os.listdir(folder)), [f"backup-{number}" for number in range(BACKUPS)])
+            ledger.wait_until_no_task_is_left(client)
+            load.check(self, client)
+
+    def look_for_answer(self, operator):
+        try:
+            frame = operator.receive()
+        except BlockingIOError:
+            return
+        operator.answers[frame[1]] = frame[2:]
+
+    def check_backup(self, load, before, path):
+        """All that had been acknowledged when it was asked for; and a daemon can go on with it."""
+        self.assertEqual(ledger.rows(path, "PRAGMA integrity_check"), [("ok",)])
+        with tempfile.TemporaryDirectory() as folder:
+            store = pathlib.Path(folder) / "troupe.db"
+            shutil.copy(path, store)
+            with ledger.daemon(config={"store": {"path": str(store)}}) as daemon, harness.Client(daemon.socket) as client:
+                ledger.wait_until_no_task_is_left(client)
+                there = ledger.Load()
+                there.sent, there.acknowledged, there.refused, there.account_of = load.sent, before, load.refused, load.account_of
+                there.check(self, client)
+
+    def test_what_cannot_be_written(self):
+        with ledger.daemon() as daemon, harness.Client(daemon.socket) as client:
+            for path, code in (("backup", "bad-request"), ("/nowhere/at/all", "store")):
+                with self.assertRaises(harness.Error) as caught:
+                    client.request("backup", path)
+                self.assertEqual(caught.exception.code, code)
 
 
 class Contention(unittest.TestCase):

@@ -21,10 +21,10 @@ class FullLoad(ledger.Load):
         super().__init__()
         self.not_kept = 0
 
-    def on_error(self, token, error):
+    def on_error(self, kind, token, error):
         if error["code"] != "store":
-            super().on_error(token, error)
-        self.refused.add(token)
+            super().on_error(kind, token, error)
+        self.refused[kind].add(token)
         self.not_kept += 1
 
 
@@ -36,8 +36,8 @@ class FullDisk(unittest.TestCase):
             load.step(client)
 
     def until_kept(self, load, client):
-        before = len(load.acknowledged)
-        while len(load.acknowledged) - before < 3 * load.OUTSTANDING:
+        before = sum(map(len, load.acknowledged.values()))
+        while sum(map(len, load.acknowledged.values())) - before < 3 * load.OUTSTANDING:
             load.step(client)
 
     def there_and_back(self, daemon, fill, empty):
@@ -58,6 +58,7 @@ class FullDisk(unittest.TestCase):
             daemon.kill()
         daemon.start_again()
         with harness.Client(daemon.socket) as client:
+            ledger.wait_until_no_task_is_left(client)
             load.check(self, client)
 
     def test_files_may_not_grow(self):
