@@ -27,6 +27,7 @@ import actors  # noqa: E402
 import components  # noqa: E402
 import harness  # noqa: E402
 import pools  # noqa: E402
+import tasks  # noqa: E402
 
 ROUND_TRIPS = 10_000
 FLOODED_TRIPS = 20_000
@@ -123,6 +124,8 @@ ROWS = [
     Row("call-lua", "p50_us", "call lua", "ask echo", at_most=1.5),
     Row("call-python", "per_second", "call python", "python bare", at_least=0.75),
     Row("call-python-1", "p50_us", "call python 1", "python bare 1", at_most=3.5),
+    Row("tasks-beanstalkd", "per_second", "tasks", "beanstalkd tasks", at_least=1.0),
+    Row("tasks-redis", "per_second", "tasks", "redis tasks", at_least=1.0),
     Row("spawn", "spawn_us", "crowd", "threads", at_most=1.5),
     Row("memory", "each_kib", "crowd", "threads", at_most=1.4),
     Row("idle", "wakes", "idle", at_most=0),
@@ -139,7 +142,7 @@ def asks_beside_a_flood(socket, counter, slow):
     return result
 
 
-def one_round(socket, counter, slow, driver, mover, pooled, calls, redis):
+def one_round(socket, counter, slow, driver, mover, pooled, calls, kept, redis):
     """Everything once; the names are those that rows speak of."""
     results = {
         "echo raw": measured("echo", "raw", ROUND_TRIPS),
@@ -159,6 +162,7 @@ def one_round(socket, counter, slow, driver, mover, pooled, calls, redis):
         "threads": measured("threads", actors.CROWD),
         "crowd": actors.crowd(PATH),
         **calls.one_round(),
+        **kept.one_round(),
     }
     if redis:
         results["redis 1"] = redis.fcall(ROUND_TRIPS, 1)
@@ -180,8 +184,9 @@ def measure(rounds):
         slow = client.request("spawn", "sleeper", [], {"async": 1, "mailbox": SLOW_MAILBOX})
         driver, mover, pooled = actors.Driver(daemon), actors.Mover(daemon), pools.Pools(daemon, measured)
         calls = stack.enter_context(contextlib.closing(components.Calls(PATH)))
+        kept = stack.enter_context(contextlib.closing(tasks.Tasks(measured)))
         idle = actors.idle(PATH)  # takes long, and does not vary
-        return [one_round(daemon.socket, counter, slow, driver, mover, pooled, calls, redis) | {"idle": idle} for _ in
+        return [one_round(daemon.socket, counter, slow, driver, mover, pooled, calls, kept, redis) | {"idle": idle} for _ in
                 range(rounds)]
 
 
