@@ -206,5 +206,24 @@ START_TEST(while_it_changes_entities) {
 }
 END_TEST
 
+START_TEST(while_it_asks_for_tasks) {
+        tr_stock_disable();
+        component = "{ \"name\": \"c\", \"module\": \"m\", \"operations\": { \"work\": { \"input\": { \"type\": \"object\" } }, \"ask\": {} } }";
+        check("local A = troupe.actor 'A' function A.on:ready() return true end\n"
+              "local ops = {}\n"
+              "function ops.work() end\n"
+              "function ops.ask(input, context) return context.delay('1h', 'c', 'work', input, { key = 'k' }) end\n"
+              "function A.async:run()\n"
+              "  local id = troupe.await(troupe.task('c', 'work', { n = { 1 } }, { at = 32503680000000, expires = '1h', id = 'e' }))\n"
+              "  local first = troupe.await(troupe.call('c', 'ask', {}))\n"
+              "  return { #id, #first, first == troupe.await(troupe.call('c', 'ask', {})) }\n"
+              "end\n"
+              "return { operations = ops }",
+              "[32,32,true]");
+        component = NULL;
+}
+END_TEST
+
 suite_main("script_memory", while_a_handler_works, while_it_waits_for_others, while_it_starts_another,
-           while_it_hands_over, while_it_faults, while_it_supervises, while_it_calls, while_it_changes_entities);
+           while_it_hands_over, while_it_faults, while_it_supervises, while_it_calls, while_it_changes_entities,
+           while_it_asks_for_tasks);
