@@ -104,6 +104,8 @@ class Daemon:
         self.process.kill()
         self.wait()
         os.unlink(self.socket)
+        if SANITIZER_REPORT.search(self.log()):  # the next one has a log of its own
+            raise AssertionError(f"the daemon was killed, and had reported:\n{self.log()}")
 
     def stop(self):
         """Ends it as a service manager would; after this nobody listens."""
