@@ -243,18 +243,23 @@ struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, uint32_t max, str
 }
 
 struct tr_message *tr_mailbox_take_next(struct tr_mailbox *mailbox) {
-        uint32_t count;
         /* hints: what is missed has its turn */
         if (!atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) ||
             atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed) ||
             atomic_load_explicit(&mailbox->attention, memory_order_relaxed))
                 return NULL;
         tr_lock_acquire(&mailbox->lock);
-        struct tr_message *message = mailbox->queue_count > 0 ? mailbox_take_queue_locked(mailbox, 1, &count) : NULL;
+        struct tr_message *message = tr_list_first(&mailbox->queue, struct tr_message, link);
+        if (message) {
+                tr_list_unlink(&message->link);
+                tr_list_append(&mailbox->in_hand, &message->link);
+                mailbox->queue_count--;
+        }
         if (mailbox->queue_count == 0)
                 atomic_store_explicit(&mailbox->has_messages, false, memory_order_relaxed);
         tr_lock_release(&mailbox->lock);
-        chain_in_hand(message, 1);
+        if (message)
+                message->next_in_hand = NULL;
         return message;
 }
 
