@@ -79,15 +79,15 @@ static struct tr_failure *no_memory(void) {
         return tr_failure_new(TR_CODE_NO_MEMORY, "out of memory");
 }
 
-/* False where memory is short. */
-static bool set(struct fake_store *store, const char *id, const uint8_t *fields, size_t bytes) {
+/* NULL where memory is short. */
+static struct fake_entity *set(struct fake_store *store, const char *id, const uint8_t *fields, size_t bytes) {
         struct fake_entity *entity = find(store, id);
         uint8_t *copy = malloc(bytes);
         char *name = entity ? NULL : strdup(id);
         if (!copy || (!entity && !name)) {
                 free(copy);
                 free(name);
-                return false;
+                return NULL;
         }
         must(store->count < FAKE_STORE_ENTITIES_MAX);
         memcpy(copy, fields, bytes);
@@ -99,7 +99,7 @@ static bool set(struct fake_store *store, const char *id, const uint8_t *fields,
         entity->fields = copy;
         entity->bytes = bytes;
         entity->version++;
-        return true;
+        return entity;
 }
 
 /* The fields that are to be there. NULL, or no memory. */
@@ -151,10 +151,11 @@ static void do_write(struct fake_store *store, struct tr_store_job *job) {
                 job->failure = compose(job, entity, &fields);
         if (!job->failure)
                 job->failure = check(job, &fields);
-        if (!job->failure && !set(store, id, fields.data, fields.len))
-                job->failure = no_memory();
         if (!job->failure) {
-                entity = find(store, id);
+                entity = set(store, id, fields.data, fields.len);
+                job->failure = entity ? NULL : no_memory();
+        }
+        if (!job->failure) {
                 store->writes++;
                 job->version = entity->version;
                 if (job->wants_value) {
