@@ -250,11 +250,13 @@ static void take_loaded(struct tr_component *component) {
                 tr_component_dispatch(component);
                 return;
         }
+        bool any = tasks->taken > 0;
         tr_store_job_deinit(&tasks->load);
         tr_lock_acquire(&component->lock);
         tasks->loading = false;
         tr_lock_release(&component->lock);
-        tr_component_dispatch(component);
+        if (any) /* and else it is nobody's business here: what two threads deliver may come out of order */
+                tr_component_dispatch(component);
         tr_component_tasks_look(component);
         tr_component_unref(component);
 }
