@@ -3,8 +3,8 @@
  * The life of a component: its name, its manifest, what it says of itself, how it ends.
  *
  * An orderly stop closes it to new calls, waits until what is in its lines is answered (and what was changed is written: that may have to
- * be run again), as long as anybody holds a name, tells its replicas to stop, and ends with the last of them. One reference is that of its being alive, dropped in component_end(); each
- * replica and each call has one, and the stop timer while it is set.
+ * be run again), as long as anybody holds a name, tells its replicas to stop, and ends with the last of them. One reference is that of its
+ * being alive, dropped in component_end(); each replica and each call has one, and the stop timer while it is set.
  */
 #include "daemon/core/component.h"
 
