@@ -295,12 +295,17 @@ static void actor_run_answers(struct tr_actor *actor, struct tr_list *answers) {
         }
 }
 
+/* Whether a worker has nothing to see to between two messages: no timer, no handler that waits for one, no message of its pool. */
+static bool actor_may_go_on(const struct tr_actor *actor) {
+        return actor->slot && actor->in_progress == 0 && actor->next_timer_ns == TR_NEVER && !tr_slot_sees_work(actor->slot);
+}
+
 /* The next message of a turn. A worker takes it now, where nothing else is to be seen to before. */
 static struct tr_message *actor_next_message(struct tr_actor *actor, uint32_t begun) {
         struct tr_message *message = actor->taken;
         if (message)
                 actor->taken = message->next_in_hand;
-        else if (actor->slot && begun > 0 && begun < WORKER_TURN_MESSAGES && !tr_slot_sees_work(actor->slot))
+        else if (begun > 0 && begun < WORKER_TURN_MESSAGES && actor_may_go_on(actor))
                 message = tr_mailbox_take_next(&actor->mailbox);
         if (message && begun > 0 && actor->slot) /* the answer to the one before has shown it at rest */
                 actor_show_running(actor);

@@ -242,11 +242,16 @@ struct tr_message *tr_mailbox_take(struct tr_mailbox *mailbox, uint32_t max, str
         return taken;
 }
 
+/* Relaxed: hints. */
+static bool mailbox_seems_to_have_something(struct tr_mailbox *mailbox, bool answers_only) {
+        return (!answers_only && atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed)) ||
+               atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed) ||
+               atomic_load_explicit(&mailbox->attention, memory_order_relaxed);
+}
+
 struct tr_message *tr_mailbox_take_next(struct tr_mailbox *mailbox) {
-        /* hints: what is missed has its turn */
-        if (!atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) ||
-            atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed) ||
-            atomic_load_explicit(&mailbox->attention, memory_order_relaxed))
+        /* what is missed has its turn */
+        if (!atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed) || mailbox_seems_to_have_something(mailbox, true))
                 return NULL;
         tr_lock_acquire(&mailbox->lock);
         struct tr_message *message = tr_list_first(&mailbox->queue, struct tr_message, link);
@@ -279,13 +284,6 @@ bool tr_mailbox_begin(struct tr_mailbox *mailbox, struct tr_message *message) {
         atomic_fetch_sub_explicit(&mailbox->messages, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&mailbox->bytes, tr_message_bytes(message), memory_order_relaxed);
         return tr_message_begin(message);
-}
-
-/* Relaxed: hints. */
-static bool mailbox_seems_to_have_something(struct tr_mailbox *mailbox, bool answers_only) {
-        return (!answers_only && atomic_load_explicit(&mailbox->has_messages, memory_order_relaxed)) ||
-               atomic_load_explicit(&mailbox->has_answers, memory_order_relaxed) ||
-               atomic_load_explicit(&mailbox->attention, memory_order_relaxed);
 }
 
 static bool mailbox_has_something_locked(struct tr_mailbox *mailbox, bool answers_only) TR_REQUIRES(mailbox->lock) {

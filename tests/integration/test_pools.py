@@ -36,6 +36,16 @@ function Worker.on:note(n)
   self.noted = self.noted or {}
   table.insert(self.noted, n)
 end
+function Worker.async:doze(n)
+  troupe.await(troupe.sleep(1))
+  table.insert(self.noted, n)
+end
+-- Takes longer than that sleep.
+function Worker.on:drag(n)
+  local began = os.clock()
+  while os.clock() - began < 0.002 do end
+  table.insert(self.noted, n)
+end
 function Worker.on:noted()
   return { troupe.whoami().worker, self.noted }
 end
@@ -320,6 +330,20 @@ class Pools(unittest.TestCase):
         for numbers in noted.values():
             self.assertEqual(sorted(numbers), numbers)
         self.assertEqual(list(range(400)), sorted(sum(noted.values(), [])))
+
+    def test_what_waits_behind_a_message_does_not_hold_a_timer_up(self):
+        self.pool(workers=1)
+        gate = self.client.request("spawn", "gate", [])
+        self.client.notify("send", "adders", "note", [0])
+        self.client.notify("send", "adders", "block", [gate])
+        self.client.request("ask", gate, "wait_for", [1])
+        self.client.notify("send", "adders", "doze", [1])
+        for n in range(2, 10):
+            self.client.notify("send", "adders", "drag", [n])
+        self.client.request("send", gate, "open", [])
+        worker, noted = self.client.request("ask", "adders", "noted", [])
+        self.assertEqual(("w-1", list(range(10))), (worker, sorted(noted)))
+        self.assertLessEqual(noted.index(1), 2)
 
     def test_a_clean_exit_is_replaced_too(self):
         self.pool(workers=1)
